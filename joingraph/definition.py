@@ -1,0 +1,62 @@
+"""What a view says once its SQL is understood: aliases, conditions, output. No SQL text beyond.
+
+    SELECT F.followerId, T.tweetId FROM follower F JOIN tweet T ON F.userId = T.userId
+    ->  aliases     F = follower, T = tweet
+        conditions  F.userId = T.userId          (the conjuncts of every ON and WHERE)
+        output      followerId = F.followerId, tweetId = T.tweetId
+
+joingraph/sql makes a Definition, joingraph/plan takes it. Subqueries in FROM and CTEs are
+already flattened into aliases of their own ("recent.T"), USING and NATURAL into equalities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from joingraph.expression import Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A base table as declared: columns in order, with Arrow types; a key where one is known."""
+
+    name: str
+    schema: pa.Schema
+    key: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """One use of a base table in the view; a self-join has two of one table."""
+
+    name: str
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One column of the view."""
+
+    name: str
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """The view, flattened: a bag of rows, one for each choice of rows that meets all conditions."""
+
+    name: str
+    sql: str
+    dialect: str
+    tables: Mapping[str, Table]
+    aliases: tuple[Alias, ...]
+    conditions: tuple[Expression, ...]
+    output: tuple[Output, ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The view's columns as an Arrow schema."""
+        return pa.schema([pa.field(each.name, each.value.type) for each in self.output])

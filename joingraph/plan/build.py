@@ -1,0 +1,123 @@
+"""Builds the plan of a view: what every alias keeps, and the routes through the join tree.
+
+In: a Definition. Out: a Plan, in which nothing is left to be looked up by name.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from joingraph.definition import Definition
+from joingraph.expression import Expression, aliases_of, columns_of
+from joingraph.plan.classes import bare, cast_to, class_type, sort_conditions
+from joingraph.plan.model import AliasPlan, Hop, Plan, Slot, Vertex
+from joingraph.plan.tree import Bundle, make_tree
+
+
+def build(definition: Definition) -> Plan:
+    """Settle all that a view can settle before its first diff."""
+    index = {alias.name: i for i, alias in enumerate(definition.aliases)}
+    found = sort_conditions(definition)
+    classes = [{index[name]: each for name, each in members.items()} for members in found.classes]
+    bundles, broken = make_tree(len(index), classes)
+    vertices = tuple(vertex_of(i, bundle) for i, bundle in enumerate(bundles))
+    residuals = (*found.residuals, *broken)
+    keeper = Keeper(index, vertices)
+    for wanted in (*residuals, *(column.value for column in definition.output)):
+        keeper.keep(wanted)
+    aliases = tuple(
+        AliasPlan(i, alias.name, alias.table, tuple(found.filters[alias.name]), *keeper.of(i))
+        for i, alias in enumerate(definition.aliases)
+    )
+    readers = [{index[name] for name in aliases_of(each)} for each in residuals]
+    routes = tuple(route(i, vertices, readers) for i in range(len(aliases)))
+    return Plan(definition, aliases, vertices, residuals, keeper.slots, routes)
+
+
+def vertex_of(index: int, bundle: Bundle) -> Vertex:
+    """Give a bundle its place in the plan and each of its classes a type."""
+    types = tuple(class_type(members.values()) for members in bundle.classes)
+    members = tuple(tuple(members[alias] for alias in bundle.aliases) for members in bundle.classes)
+    return Vertex(index, bundle.aliases, tuple(kind for kind in types if kind), members)
+
+
+class Keeper:
+    """Collects what each alias must keep, and where on a path it will be found.
+
+    slots[expression] = its place; projected[alias] = the expressions kept beside the keys
+    """
+
+    def __init__(self, index: dict[str, int], vertices: tuple[Vertex, ...]) -> None:
+        self.index = index
+        self.slots: dict[Expression, Slot] = {}
+        self.projected: list[list[Expression]] = [[] for _ in index]
+        self.vertices: list[list[Vertex]] = [[] for _ in index]
+        for vertex in vertices:
+            for alias in vertex.aliases:
+                self.vertices[alias].append(vertex)
+
+    def keep(self, wanted: Expression) -> None:
+        """Keep what an output column or a residual predicate needs.
+
+        Over one alias the expression itself is kept, computed by the filter; over several its
+        columns are, since it can only be computed on a path.
+        """
+        parts = (wanted,) if len(aliases_of(wanted)) == 1 else tuple(columns_of(wanted))
+        for part in parts:
+            if part not in self.slots:
+                (name,) = aliases_of(part)
+                self.slots[part] = self.place(self.index[name], part)
+
+    def place(self, alias: int, part: Expression) -> Slot:
+        """Find a part in the alias' keys; project it if no key can give it back exactly."""
+        for at, position, kind in self.key_places(alias, part):
+            if not pa.types.is_floating(kind):  # -0.0 and NaN are normalised in keys
+                return Slot(alias, at, position, kind)
+        self.projected[alias].append(part)
+        return Slot(alias, None, len(self.projected[alias]) - 1, part.type)
+
+    def key_places(self, alias: int, part: Expression) -> Iterator[tuple[int, int, pa.DataType]]:
+        """Yield where an alias' keys hold a part: which vertex, which class, in which type."""
+        for at, vertex in enumerate(self.vertices[alias]):
+            seat = vertex.seat(alias)
+            for position, members in enumerate(vertex.members):
+                if members[seat] == bare(part):
+                    yield at, position, vertex.types[position]
+
+    def of(
+        self, alias: int
+    ) -> tuple[tuple[int, ...], tuple[tuple[Expression, ...], ...], tuple[Expression, ...]]:
+        """Give an alias' vertices, keys and projected expressions."""
+        mine = self.vertices[alias]
+        keys = tuple(
+            tuple(
+                cast_to(members[vertex.seat(alias)], kind)
+                for members, kind in zip(vertex.members, vertex.types, strict=True)
+            )
+            for vertex in mine
+        )
+        return tuple(each.index for each in mine), keys, tuple(self.projected[alias])
+
+
+def route(start: int, vertices: tuple[Vertex, ...], readers: list[set[int]]) -> tuple[Hop, ...]:
+    """Visit every alias from one, nearest first, deciding each residual as soon as it can be."""
+    hops: list[Hop] = []
+    bound, undecided = {start}, dict(enumerate(readers))
+    frontier = deque([start])
+    while frontier:
+        near = frontier.popleft()
+        for vertex in vertices:
+            if near not in vertex.aliases or not bound.isdisjoint(set(vertex.aliases) - {near}):
+                continue
+            for alias in vertex.aliases:
+                if alias != near:
+                    bound.add(alias)
+                    decided = tuple(i for i, reads in undecided.items() if reads <= bound)
+                    undecided = {i: r for i, r in undecided.items() if i not in decided}
+                    hops.append(Hop(near, vertex.index, alias, decided))
+                    frontier.append(alias)
+    assert not undecided, "a complete path binds every alias"
+    return tuple(hops)

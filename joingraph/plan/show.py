@@ -1,0 +1,109 @@
+"""Shows a plan to people: as text, as a Mermaid flowchart, as a networkx graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import networkx as nx
+
+from joingraph.plan.model import AliasPlan, Plan, Vertex
+from joingraph.show import show
+from joingraph.types import sql_name
+
+PRODUCT = "<>"  # how the empty vertex is written
+
+
+def vertex_name(plan: Plan, vertex: Vertex) -> str:
+    """Write a vertex by its members: <F.userId = T.userId>, one part for each class."""
+    if not vertex.members:
+        return f"{PRODUCT} of {', '.join(plan.aliases[alias].name for alias in vertex.aliases)}"
+    return "<" + ", ".join(" = ".join(map(show, members)) for members in vertex.members) + ">"
+
+
+def explain(plan: Plan) -> str:
+    """Write the plan section by section."""
+    sections = [
+        (
+            "output",
+            [
+                f"{each.name} {sql_name(each.value.type)} = {show(each.value)}"
+                for each in plan.definition.output
+            ],
+        ),
+        ("aliases", [line for alias in plan.aliases for line in alias_lines(plan, alias)]),
+        (
+            "join vertices",
+            [f"v{vertex.index}  {vertex_name(plan, vertex)}" for vertex in plan.vertices],
+        ),
+        ("join tree", list(tree_lines(plan))),
+        ("residual predicates (checked on the path)", [show(each) for each in plan.residuals]),
+    ]
+    title = f"view {plan.definition.name}"
+    parts = [
+        f"{head}\n" + "".join(f"  {line}\n" for line in lines) for head, lines in sections if lines
+    ]
+    return "\n".join([title + "\n", *parts])
+
+
+def alias_lines(plan: Plan, alias: AliasPlan) -> Iterator[str]:
+    """Tell what an alias keeps of its table, and which rows."""
+    table = "" if alias.name == alias.table else f" = {alias.table}"
+    yield f"{alias.name}{table}"
+    if alias.conditions:
+        yield "    filter     " + " AND ".join(map(show, alias.conditions))
+    for vertex, key in zip(alias.vertices, alias.keys, strict=True):
+        yield f"    key at v{vertex}  ({', '.join(map(show, key))})"
+    if alias.projected:
+        yield "    projected  " + ", ".join(map(show, alias.projected))
+
+
+def tree_lines(plan: Plan) -> Iterator[str]:
+    """Draw the join tree from the first alias on, a branch for each hop."""
+    route = plan.routes[0]
+
+    def below(near: int, indent: str) -> Iterator[str]:
+        hops = [hop for hop in route if hop.near == near]
+        for hop in hops:
+            last = hop is hops[-1]
+            branch, carry = ("└─", "   ") if last else ("├─", "│  ")
+            yield f"{indent}{branch} v{hop.vertex} ─ {plan.aliases[hop.alias].name}"
+            yield from below(hop.alias, indent + carry)
+
+    yield plan.aliases[0].name
+    yield from below(0, "")
+
+
+def mermaid(plan: Plan) -> str:
+    """Draw the join tree as a Mermaid flowchart: aliases as boxes, join vertices as circles."""
+    lines = ["flowchart LR"]
+    lines += [f"  a{alias.index}[{quoted(alias_title(alias))}]" for alias in plan.aliases]
+    lines += [f"  v{v.index}(({quoted(vertex_name(plan, v))}))" for v in plan.vertices]
+    lines += [f"  a{alias} --- v{vertex}" for alias, vertex in edges(plan)]
+    return "\n".join(lines) + "\n"
+
+
+def alias_title(alias: AliasPlan) -> str:
+    """Name an alias with its table."""
+    return alias.name if alias.name == alias.table else f"{alias.name} = {alias.table}"
+
+
+def quoted(text: str) -> str:
+    """Write text so that Mermaid takes it as text, whatever names hold."""
+    coded = "".join(c if c.isalnum() or c in " .=,_" else f"#{ord(c)};" for c in text)
+    return f'"{coded}"'
+
+
+def edges(plan: Plan) -> Iterable[tuple[int, int]]:
+    """Yield (alias, vertex) for each alias that meets others at a vertex."""
+    return ((alias, vertex.index) for vertex in plan.vertices for alias in vertex.aliases)
+
+
+def tree_graph(plan: Plan) -> nx.Graph[str]:
+    """Make the join tree a networkx graph: nodes have `kind` and `label`."""
+    tree: nx.Graph[str] = nx.Graph(name=plan.definition.name)
+    for alias in plan.aliases:
+        tree.add_node(f"a{alias.index}", kind="alias", label=alias.name, table=alias.table)
+    for vertex in plan.vertices:
+        tree.add_node(f"v{vertex.index}", kind="vertex", label=vertex_name(plan, vertex))
+    tree.add_edges_from((f"a{alias}", f"v{vertex}") for alias, vertex in edges(plan))
+    return tree

@@ -1,0 +1,60 @@
+"""Lets through the rows of a base table that matter to one alias.
+
+In: a base table's rows by column. Out: the numbers of those on which every condition of the
+alias holds. NULL is no TRUE, so a row whose condition is unknown does not pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from joingraph.evaluate import holds
+from joingraph.expression import Column, Expression, columns_of
+from joingraph.plan.model import AliasPlan
+
+Columns = Mapping[Expression, pa.Array]
+Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+def columns(alias: AliasPlan, table: pa.Table) -> dict[Expression, pa.Array]:
+    """Name a base table's columns as this alias calls them."""
+    return {
+        Column(alias.name, field.name, field.type): whole(table.column(i))
+        for i, field in enumerate(table.schema)
+    }
+
+
+def whole(column: pa.ChunkedArray) -> pa.Array:
+    """Make one array of a column's chunks."""
+    return (
+        column.chunk(0)
+        if column.num_chunks == 1
+        else pa.concat_arrays(column.chunks or [pa.array([], column.type)])
+    )
+
+
+def passing(conditions: Sequence[Expression], given: Columns, length: int) -> Numbers:
+    """Number the rows on which all conditions hold.
+
+    One condition after the other, each only for the rows that the earlier ones left, so that
+    `b <> 0 AND a / b > 2` never divides by zero.
+    """
+    left = np.arange(length, dtype=np.int64)
+    for condition in conditions:
+        here = taken(given, columns_of(condition), left)
+        left = left[np.asarray(holds(condition, here, len(left)), dtype=bool)]
+    return left
+
+
+def taken(
+    given: Columns, wanted: Iterable[Expression], numbers: Numbers
+) -> dict[Expression, pa.Array]:
+    """Take the numbered rows of the columns that are wanted; all rows need no copy."""
+    rows = pa.array(numbers)
+    return {
+        name: given[name] if len(given[name]) == len(rows) else given[name].take(rows)
+        for name in wanted
+    }

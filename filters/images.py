@@ -1,0 +1,61 @@
+"""Splits the rows that pass into what the graph keeps of them: keys and projected values.
+
+In: a base table's rows by column. Out: for each row its image for one alias, or None where the
+filter drops it. A NULL in a key meets nothing, so such a row is dropped too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from joingraph.evaluate import evaluate
+from joingraph.expression import Expression, columns_of
+from joingraph.filters.conditions import Columns, Numbers, columns, passing, taken
+from joingraph.graph import Image, Row
+from joingraph.plan.model import AliasPlan
+from joingraph.words import normal, to_words
+
+
+def images(alias: AliasPlan, table: pa.Table) -> list[Image | None]:
+    """Split a base table's rows as one alias keeps them, computing whole columns at a time."""
+    given = columns(alias, table)
+    numbers = passing(alias.conditions, given, table.num_rows)
+    flat = [each for vertex in alias.keys for each in vertex]
+    keys = [normal(each) for each in computed(flat, given, numbers)]
+    joins = without_null(keys, len(numbers))
+    numbers = numbers[joins]
+    key_words = rows_of((each.filter(pa.array(joins)) for each in keys), len(numbers))
+    row_words = rows_of(computed(alias.projected, given, numbers), len(numbers))
+    split: list[Image | None] = [None] * table.num_rows
+    for number, words, row in zip(numbers.tolist(), key_words, row_words, strict=True):
+        remaining = iter(words)
+        key = tuple(tuple(next(remaining) for _ in vertex) for vertex in alias.keys)
+        split[number] = Image(key, row)
+    return split
+
+
+def computed(wanted: Sequence[Expression], given: Columns, numbers: Numbers) -> list[pa.Array]:
+    """Compute expressions for the numbered rows only: the others must not raise errors."""
+    return [
+        evaluate(each, taken(given, columns_of(each), numbers), len(numbers)) for each in wanted
+    ]
+
+
+def without_null(
+    keys: Iterable[pa.Array], length: int
+) -> np.ndarray[tuple[int], np.dtype[np.bool]]:
+    """Mark the rows that have no NULL in any key."""
+    joins = np.ones(length, dtype=bool)
+    for each in keys:
+        if each.null_count:
+            joins &= np.asarray(each.is_valid())
+    return joins
+
+
+def rows_of(arrays: Iterable[pa.Array], length: int) -> Iterable[Row]:
+    """Turn columns into one tuple of words for each row, empty ones where there is no column."""
+    words = [to_words(each) for each in arrays]
+    return zip(*words, strict=True) if words else [()] * length

@@ -1,0 +1,97 @@
+"""Turns effects into the rows of a view diff, folded within each base diff.
+
+In: effects, each with the number of the base diff it comes from. Out: a table with the view's
+columns and `_change_type`, `_count`, `_diff`, in the order of the base diffs.
+
+    effects of one diff    a -> b x1,  b -> c x1,  - -> d x1,  d -> - x1
+    folded                 a x-1  c x+1            (b came and went, d came and went)
+    rows                   delete a, insert c
+
+A pair stays an update where both its rows are left after folding; else its rows go separately.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from joingraph.generators.diffs import Effect
+from joingraph.generators.paths import Path, output
+from joingraph.graph import Row
+from joingraph.plan.model import Plan
+from joingraph.viewdiff import change_table
+from joingraph.words import from_words, to_words
+
+
+class RowEffect(NamedTuple):
+    """What happens to rows of the view: `times` of them become others, come or go."""
+
+    diff: int
+    pre: Row | None
+    post: Row | None
+    times: int
+
+
+class RowDiff(NamedTuple):
+    """One row of a view diff."""
+
+    change_type: str
+    row: Row
+    times: int
+    diff: int
+
+
+def to_rows(plan: Plan, effects: Sequence[tuple[int, Effect]]) -> pa.Table:
+    """Compute the rows of all effects by column, then fold them diff by diff."""
+    rows = [
+        row
+        for diff, of_one in groupby(row_effects(plan, effects), key=lambda each: each.diff)
+        for row in folded(diff, list(of_one))
+    ]
+    schema = plan.definition.schema
+    words = zip(*(each.row for each in rows), strict=True) if rows else [()] * len(schema)
+    columns = [from_words(of, field.type) for of, field in zip(words, schema, strict=True)]
+    kinds, counts = [each.change_type for each in rows], [each.times for each in rows]
+    diffs = [each.diff for each in rows]
+    return change_table(pa.table(columns, schema=schema), kinds, counts, diffs)
+
+
+def row_effects(plan: Plan, effects: Sequence[tuple[int, Effect]]) -> Iterator[RowEffect]:
+    """Replace the paths of effects by the view rows they stand for."""
+    paths = [path for _, effect in effects for path in (effect.pre, effect.post) if path]
+    rows = iter(view_rows(plan, paths))
+    for diff, effect in effects:
+        pre = next(rows) if effect.pre else None
+        post = next(rows) if effect.post else None
+        yield RowEffect(diff, pre, post, effect.times)
+
+
+def view_rows(plan: Plan, paths: Sequence[Path]) -> Iterable[Row]:
+    """Compute the view row of each path, as words."""
+    columns = [to_words(each) for each in output(plan, paths)]
+    return zip(*columns, strict=True)
+
+
+def folded(diff: int, effects: Sequence[RowEffect]) -> Iterator[RowDiff]:
+    """Cancel what came and went within one diff; keep pairs of which both sides are left."""
+    net: Counter[Row] = Counter()
+    for each in effects:
+        if each.pre is not None:
+            net[each.pre] -= each.times
+        if each.post is not None:
+            net[each.post] += each.times
+    for each in effects:
+        if each.pre is not None and each.post is not None:
+            count = min(each.times, -net[each.pre], net[each.post])
+            if count > 0:
+                net[each.pre] += count
+                net[each.post] -= count
+                yield RowDiff("update_preimage", each.pre, count, diff)
+                yield RowDiff("update_postimage", each.post, count, diff)
+    for row, count in net.items():
+        if count:
+            yield RowDiff("insert" if count > 0 else "delete", row, abs(count), diff)

@@ -1,0 +1,60 @@
+"""A view: SQL text, understood and planned once, before any data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import networkx as nx
+import pyarrow as pa
+
+from joingraph.definition import Table
+from joingraph.plan.build import build
+from joingraph.plan.show import explain, mermaid, tree_graph
+from joingraph.sql import define
+from joingraph.tables import declare_all
+
+
+class View:
+    """A join view over declared base tables, refused here and now if it is not one we maintain.
+
+    >>> view = View(
+    ...     "CREATE VIEW feed AS SELECT F.fan, T.text FROM follower F JOIN tweet T USING (author)",
+    ...     tables={
+    ...         "follower": "CREATE TABLE follower (author STRING, fan STRING)",
+    ...         "tweet": "CREATE TABLE tweet (author STRING, text STRING)",
+    ...     },
+    ... )
+    >>> view.name, view.schema.names
+    ('feed', ['fan', 'text'])
+    """
+
+    def __init__(self, sql: str, tables: Mapping[str, object], dialect: str = "spark") -> None:
+        self.sql, self.dialect = sql, dialect
+        self.tables: Mapping[str, Table] = declare_all(tables, dialect)
+        self.definition = define(sql, self.tables, dialect)
+        self.plan = build(self.definition)
+
+    def __repr__(self) -> str:
+        return f"View({self.name}: {', '.join(self.schema.names)})"
+
+    @property
+    def name(self) -> str:
+        """The name that CREATE VIEW gave, or "view"."""
+        return self.definition.name
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The view's columns."""
+        return self.definition.schema
+
+    def explain(self) -> str:
+        """Tell the plan: aliases, filters, vertices, join tree, residual predicates, output."""
+        return explain(self.plan)
+
+    def to_mermaid(self) -> str:
+        """Draw the join tree as a Mermaid flowchart."""
+        return mermaid(self.plan)
+
+    def to_networkx(self) -> nx.Graph[str]:
+        """Give the join tree as a graph of aliases and join vertices."""
+        return tree_graph(self.plan)

@@ -8,16 +8,17 @@ types, or a DiffError; sides of an update have equal lengths.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from joingraph.definition import Table
 from joingraph.errors import DiffError
+from joingraph.names import quoted, suggest
 from joingraph.rows import to_table
 
+JOINED = {"insert": "insert into", "delete": "delete from", "update": "update of"}
 SIDES = {"insert": ("post",), "delete": ("pre",), "update": ("pre", "post")}
 
 
@@ -37,29 +38,33 @@ class Entry(NamedTuple):
         return int(rows.num_rows)
 
 
-def read_batch(batch: Iterable[Sequence[object]], tables: Mapping[str, Table]) -> list[Entry]:
+def read_batch(batch: Iterable[object], tables: Mapping[str, Table]) -> list[Entry]:
     """Check a whole batch against the declared tables."""
     return [read_entry(entry, place, tables) for place, entry in enumerate(batch)]
 
 
-def read_entry(entry: Sequence[object], place: int, tables: Mapping[str, Table]) -> Entry:
+def read_entry(entry: object, place: int, tables: Mapping[str, Table]) -> Entry:
     """Check one entry: its operation, its table, its rows."""
-    operation, name, *rows = entry if isinstance(entry, (tuple, list)) else (entry,) * 2
-    sides = SIDES.get(operation) if isinstance(operation, str) else None
-    if sides is None:
+    parts: list[Any] = list(entry) if isinstance(entry, (tuple, list)) else []
+    operation = parts[0] if len(parts) > 1 and isinstance(parts[0], str) else ""
+    if operation not in SIDES:
         raise DiffError(
             f"entry {place} of the batch is no diff: {entry!r:.200}; write it as"
             ' ("insert", table, rows), ("delete", table, rows) or'
             ' ("update", table, pre_rows, post_rows)'
         )
+    sides, rows = SIDES[operation], parts[2:]
     if len(rows) != len(sides):
+        wanted = " and ".join(f"{side}_rows" for side in sides)
         raise DiffError(
-            f"entry {place} of the batch: {operation} takes "
-            f"{' and '.join(f'{side}_rows' for side in sides)}, found {len(rows)} lists"
+            f"entry {place} of the batch: {operation} takes {wanted}, found {len(rows)} lists"
         )
-    table = find_table(name, tables)
-    where = f"{operation} {'of' if operation == 'update' else 'into'} {table.name}"
-    read = {side: to_table(each, table, where) for side, each in zip(sides, rows, strict=True)}
+    table = find_table(parts[1], tables)
+    where = f"{JOINED[operation]} {table.name}"
+    read = {
+        side: to_table(each, table, where if len(sides) == 1 else f"{where} ({side} rows)")
+        for side, each in zip(sides, rows, strict=True)
+    }
     found = Entry(operation, table.name, read.get("pre"), read.get("post"))
     if found.pre is not None and found.post is not None:
         same_length(found.pre, found.post, where)
@@ -80,6 +85,6 @@ def find_table(name: object, tables: Mapping[str, Table]) -> Table:
     by_name = {each.lower(): table for each, table in tables.items()}
     if isinstance(name, str) and name.lower() in by_name:
         return by_name[name.lower()]
-    close = get_close_matches(str(name), tables, 1)
-    hint = f'; did you mean "{close[0]}"?' if close else f"; declared: {', '.join(tables)}"
-    raise DiffError(f'the view has no base table "{name}"{hint}')
+    near = suggest(str(name), tables)
+    hint = f"; did you mean {quoted(near)}?" if near else f"; there are {', '.join(tables)}"
+    raise DiffError(f"the view has no base table {quoted(str(name))}{hint}")

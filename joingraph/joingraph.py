@@ -146,11 +146,10 @@ class JoinGraph:
         """
         if where is not None or order_by is not None or limit is not None:
             later("scan(where, order_by, limit)")
-        return pa.RecordBatchReader.from_batches(self.view.schema, self._blocks())
+        return pa.RecordBatchReader.from_batches(self.view.schema, self._blocks(self._version))
 
-    def _blocks(self) -> Iterator[pa.RecordBatch]:
+    def _blocks(self, version: int) -> Iterator[pa.RecordBatch]:
         """Read the view block by block, as long as nothing changes."""
-        version = self._version
         blocks = self.engine.scan()
         while True:
             with self._lock:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from joingraph.batch import Entry
+from joingraph.batch import JOINED, Entry
 from joingraph.engine import Refused
 
 SHOWN = 3  # diffs an error message tells in full
@@ -38,8 +38,7 @@ def one_missing(entry: Entry, row: int) -> str:
     """Name the table, the row's number and its values."""
     assert entry.pre is not None, "only a diff with a pre-image can miss it"
     values = ", ".join(f"{name}={value!r}" for name, value in row_of(entry.pre, row).items())
-    joined = "from" if entry.operation == "delete" else "of"
-    return f"{entry.operation} {joined} {entry.table}, row {row}: there is no row ({values})"
+    return f"{JOINED[entry.operation]} {entry.table}, row {row}: there is no row ({values})"
 
 
 def set_aside(entries: Sequence[Entry], refused: Refused) -> Quarantined:

@@ -25,7 +25,8 @@ META = pa.schema(
         pa.field("_diff", pa.int64()),
     ]
 )
-WORDS = list(SIGNS)
+WORDS = pa.array(SIGNS, pa.string())
+CODES = {word: code for code, word in enumerate(SIGNS)}
 ViewRow = tuple[str, tuple[Value, ...], int]
 
 
@@ -33,8 +34,8 @@ def change_table(
     rows: pa.Table, kinds: Sequence[str], counts: Sequence[int], diffs: Sequence[int]
 ) -> pa.Table:
     """Put rows of the view and what happened to each side by side."""
-    codes = pa.array([WORDS.index(kind) for kind in kinds], pa.int8())
-    changed = pa.DictionaryArray.from_arrays(codes, pa.array(WORDS))
+    codes = pa.array([CODES[kind] for kind in kinds], pa.int8())
+    changed = pa.DictionaryArray.from_arrays(codes, WORDS)
     meta = [changed, pa.array(counts, pa.int64()), pa.array(diffs, pa.int64())]
     return pa.table([*rows.columns, *meta], schema=pa.schema([*rows.schema, *META]))
 

@@ -180,9 +180,14 @@ def compares_with_constants(condition: Expression, member: Expression) -> bool:
 
 
 def said_of(condition: Expression, other: Expression) -> Expression:
-    """Say the same of another member: its constants widen to that member's type."""
+    """Say the same of another member: the constants widen to that member's type."""
     assert isinstance(condition, Call), "only comparisons spread"
     args = (
-        cast_to(arg, other.type) if isinstance(arg, Literal) else other for arg in condition.args
+        widened(arg, other.type) if isinstance(arg, Literal) else other for arg in condition.args
     )
     return Call(condition.function, tuple(args), condition.type)
+
+
+def widened(constant: Literal, kind: pa.DataType) -> Literal:
+    """Give a constant a wider type."""
+    return Literal(pa.scalar(constant.value, constant.type).cast(kind).as_py(), kind)

@@ -1,0 +1,121 @@
+"""SQL text -> Definition: the view's aliases, conditions and output columns, names resolved.
+
+What comes in is a SELECT or CREATE VIEW and the tables it may name; what goes out says the same
+without SQL. The life of a text:
+
+    parse.py      limits, then sqlglot's tree
+    select.py     FROM, joins (joins.py), subqueries and CTEs dissolve into aliases
+    clauses.py    refuses each clause that is not known to be taken
+    scope.py      says what names mean
+    binder.py     conditions and columns, each surveyed (forbidden.py), then bound (scalars.py)
+    place.py      line and column, where something was refused
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+from sqlglot import exp
+
+from joingraph.definition import Definition, Output, Table
+from joingraph.errors import ViewError
+from joingraph.names import quoted
+from joingraph.sql.binder import Binder
+from joingraph.sql.clauses import kind
+from joingraph.sql.parse import check_dialect, parse_one, too_deep
+from joingraph.sql.place import describe
+from joingraph.sql.refusal import Mistake, Refusal
+from joingraph.sql.scope import Context, Field, check_args
+from joingraph.sql.select import check_unused, query, renamed
+
+_CREATE_TAKEN = {"this", "kind", "expression", "exists", "replace", "properties"}
+_PROPERTIES_TAKEN = (exp.TemporaryProperty, exp.MaterializedProperty, exp.SchemaCommentProperty)
+
+
+def define(sql: str, tables: Mapping[str, Table], dialect: str = "spark") -> Definition:
+    """Understand a view: resolve its names, flatten its subqueries, type its expressions.
+
+    >>> follower = Table("follower", pa.schema([("userId", pa.int64())]))
+    >>> define("SELECT f.userId + 1 AS next FROM follower f", {"follower": follower}).schema
+    next: int64
+    """
+    check_dialect(dialect)
+    _check_spelling(tables)
+    try:
+        return _define(sql, tables, dialect)
+    except Refusal as refusal:
+        raise ViewError(describe(refusal, sql, dialect)) from None
+    except RecursionError:
+        raise too_deep() from None
+
+
+def _define(sql: str, tables: Mapping[str, Table], dialect: str) -> Definition:
+    statement = parse_one(sql, dialect)
+    name, columns, body = _view(statement)
+    binder = Binder(tables, dialect)
+    fields = renamed(query(body, binder, Context({})), columns, statement.this)
+    check_unused(binder)
+    _check_output(fields, body)
+    return Definition(
+        name,
+        sql,
+        dialect,
+        dict(tables),
+        tuple(binder.aliases),
+        tuple(binder.conditions),
+        tuple(Output(field.name, field.value) for field in fields),
+    )
+
+
+def _view(statement: exp.Expr) -> tuple[str, list[exp.Expr], exp.Expr]:
+    """Take CREATE VIEW apart into name, column names and SELECT; a bare SELECT is "view"."""
+    if not isinstance(statement, exp.Create):
+        return "view", [], statement
+    check_args(statement, _CREATE_TAKEN, "CREATE VIEW")
+    body = statement.args.get("expression")
+    if statement.kind != "VIEW" or body is None:
+        what = "CREATE VIEW without AS" if statement.kind == "VIEW" else kind(statement)
+        raise Mistake(statement, f"{what} is no view; write CREATE VIEW ... AS SELECT, or SELECT")
+    properties = statement.args.get("properties")
+    for each in properties.expressions if properties is not None else ():
+        if not isinstance(each, _PROPERTIES_TAKEN):
+            raise Mistake(statement, f"{each.sql()} is not taken in CREATE VIEW; leave it out")
+    target = statement.this
+    columns = target.expressions if isinstance(target, exp.Schema) else []
+    table = target.this if isinstance(target, exp.Schema) else target
+    return ".".join(part.name for part in table.parts), columns, body
+
+
+def _check_spelling(tables: Mapping[str, Table]) -> None:
+    """Refuse tables that SQL cannot tell apart."""
+    seen: dict[str, str] = {}
+    for name in tables:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            raise ViewError(f"tables {quoted(other)} and {quoted(name)} differ in case only")
+
+
+def _check_output(fields: tuple[Field, ...], body: exp.Expr) -> None:
+    """Refuse columns of the view that have the same name, or no type."""
+    seen: set[str] = set()
+    for field in fields:
+        if field.name.lower() in seen:
+            raise Mistake(
+                _item(body, field.name),
+                f"two columns of the view are called {quoted(field.name)}; "
+                "list the columns and rename one with AS",
+            )
+        seen.add(field.name.lower())
+        if pa.types.is_null(field.value.type):
+            raise Mistake(
+                _item(body, field.name),
+                f"column {quoted(field.name)} has no type; write CAST(NULL AS ...)",
+            )
+
+
+def _item(body: exp.Expr, name: str) -> exp.Expr:
+    """Find the last entry of the SELECT list that is called so; the list where `*` is."""
+    items = body.unnest().expressions
+    named = [item for item in items if item.alias_or_name.lower() == name.lower()]
+    return next(reversed(named), next(iter(items), body))

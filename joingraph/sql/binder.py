@@ -1,0 +1,114 @@
+"""The view as far as it is flattened: aliases and conditions so far, and how names are bound.
+
+A relation of a subquery gets an alias of its own, named after both: "recent.T". Conditions of
+subqueries come before those of the query around them, each split into its conjuncts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pyarrow as pa
+from sqlglot import exp
+
+from joingraph.definition import Alias, Table
+from joingraph.expression import Column, Expression, Literal
+from joingraph.names import quoted, suggest
+from joingraph.sql.forbidden import Size, check_size, survey
+from joingraph.sql.parse import chain
+from joingraph.sql.refusal import Mistake
+from joingraph.sql.scalars import bind
+from joingraph.sql.scope import Cte, Field, Scope
+from joingraph.types import sql_name
+
+ALIASES_MAX = 256
+_LEAF = Size(1, 1)
+
+
+class Binder:
+    """What flattening gathers while it walks the text, over tables known by name."""
+
+    def __init__(self, tables: Mapping[str, Table], dialect: str) -> None:
+        self.tables, self.dialect = tables, dialect
+        self.aliases: list[Alias] = []
+        self.conditions: list[Expression] = []
+        self.ctes: list[Cte] = []
+        self.nodes = 0
+        self._taken: set[str] = set()
+        self._tables = {name.lower(): name for name in tables}
+
+    def table(self, node: exp.Table) -> str:
+        """Find a declared table by its name, whatever the case."""
+        written = ".".join(part.name for part in node.parts)
+        found = self._tables.get(written.lower())
+        if found is None:
+            near = self._tables.get(node.name.lower()) or suggest(written, self.tables)
+            hint = f"; did you mean {quoted(near)}?" if near else ""
+            raise Mistake(node, f"no table is declared as {quoted(written)}{hint}")
+        return found
+
+    def alias(self, node: exp.Expr, wanted: str, table: str) -> tuple[Field, ...]:
+        """Add one more use of a base table and give its columns."""
+        if len(self.aliases) >= ALIASES_MAX:
+            raise Mistake(
+                node,
+                f"this view has over {ALIASES_MAX} tables once its subqueries are written out; "
+                "that many are not taken",
+            )
+        name, number = wanted, 1
+        while name.lower() in self._taken:
+            number += 1
+            name = f"{wanted}#{number}"
+        self._taken.add(name.lower())
+        self.aliases.append(Alias(name, table))
+        return tuple(
+            Field(field.name, wanted, Column(name, field.name, field.type), _LEAF)
+            for field in self.tables[table].schema
+        )
+
+    def value(self, node: exp.Expr, find: Callable[[exp.Column], Field]) -> Field:
+        """Bind an expression, its names resolved by `find`; it is measured on the way."""
+        size = survey(node)
+        read: list[Field] = [find(each) for each in node.find_all(exp.Column)]
+        size = Size(
+            size.nodes + sum(field.size.nodes for field in read),
+            size.depth + max((field.size.depth for field in read), default=0),
+        )
+        self.nodes += size.nodes
+        check_size(node, size._replace(nodes=self.nodes))
+        bound = bind(node, lambda column: find(column).value, self.dialect)
+        return Field("", "", bound, size)
+
+    def require(self, node: exp.Expr, scope: Scope) -> None:
+        """Add the conjuncts of a condition to those that every row of the view meets."""
+        for term in conjuncts(node):
+            self.add(term, scope.find)
+
+    def add(self, node: exp.Expr, find: Callable[[exp.Column], Field]) -> None:
+        """Add one conjunct; what is always true is dropped."""
+        bound = self.value(node, find).value
+        if isinstance(bound, Literal) and bound.value is None:
+            bound = Literal(None, pa.bool_())
+        if not pa.types.is_boolean(bound.type):
+            raise Mistake(
+                node,
+                f"a condition must be BOOLEAN, and this is {sql_name(bound.type)}; compare it "
+                "with something",
+            )
+        if bound != Literal(True, pa.bool_()):
+            self.conditions.append(bound)
+
+
+def conjuncts(node: exp.Expr) -> list[exp.Expr]:
+    """Split a condition at its ANDs, also inside parentheses, in written order."""
+    found: list[exp.Expr] = []
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        while isinstance(each, exp.Paren):
+            each = each.this
+        if isinstance(each, exp.And):
+            waiting += reversed(chain(each, exp.And))
+        else:
+            found.append(each)
+    return found

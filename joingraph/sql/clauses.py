@@ -1,0 +1,212 @@
+"""Which parts of a SELECT, a join and a table reference are taken; all others are refused by name.
+
+The lists say what is known, not what is forbidden: a part that sqlglot learns to parse tomorrow
+is refused until somebody decides what it means for a view.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlglot import exp
+
+from joingraph.sql.refusal import Refusal
+
+
+class Reason(NamedTuple):
+    """How a clause is written, why it is not taken, and what to write instead."""
+
+    what: str
+    why: str
+    instead: str
+
+
+_ORDER = Reason(
+    "ORDER BY",
+    "a view is a bag of rows",
+    "an order belongs to reading: scan(order_by=..., limit=...)",
+)
+_LIMIT = Reason(
+    "LIMIT",
+    "which rows remain would depend on the order of diffs",
+    "a limit belongs to reading: scan(order_by=..., limit=...)",
+)
+_AGGREGATE = "joingraph maintains joins row by row, and this sums up many rows"
+_TABLESAMPLE = Reason(
+    "TABLESAMPLE",
+    "which rows are drawn is not a function of the data",
+    "write a condition on a column in WHERE",
+)
+_PIVOT = Reason("PIVOT", _AGGREGATE, "read the view and pivot there")
+_LATERAL = Reason(
+    "LATERAL",
+    "it makes rows of each row of the tables before it",
+    "explode the rows in the table's source, or JOIN a table of them",
+)
+_HINT = Reason("the hint", "joingraph makes its own plan, which no hint reaches", "leave it out")
+
+_SELECT = {
+    "distinct": Reason(
+        "DISTINCT",
+        "a view keeps each row as often as it occurs",
+        "fold the diffs by row, or read the view and drop duplicates there",
+    ),
+    "group": Reason("GROUP BY", _AGGREGATE, "group the view's diffs, or a scan of the view"),
+    "having": Reason("HAVING", _AGGREGATE, "group a scan of the view and filter there"),
+    "windows": Reason("WINDOW", "it looks at other rows of the view", "apply it to a scan"),
+    "qualify": Reason("QUALIFY", "it looks at other rows of the view", "apply it to a scan"),
+    "order": _ORDER,
+    "sort": _ORDER._replace(what="SORT BY"),
+    "cluster": _ORDER._replace(what="CLUSTER BY"),
+    "distribute": _ORDER._replace(what="DISTRIBUTE BY"),
+    "limit": _LIMIT,
+    "offset": _LIMIT._replace(what="OFFSET"),
+    "locks": Reason("FOR UPDATE", "a view reads and locks nothing", "leave it out"),
+    "into": Reason("INTO", "a view is no new table", "leave it out, and write its diffs to a sink"),
+    "hint": _HINT,
+    "sample": _TABLESAMPLE,
+    "laterals": _LATERAL,
+    "pivots": _PIVOT,
+    "connect": Reason(
+        "CONNECT BY", "recursion has no bound on joins", "write each level as a join"
+    ),
+    "kind": Reason("SELECT AS", "a row of a view is a list of columns", "name the columns"),
+    "exclude": Reason("EXCLUDE", "a view's columns are settled by name", "list the columns"),
+}
+_TIME_TRAVEL = Reason(
+    "AS OF (time travel)",
+    "a view follows its tables as they change",
+    "load() the table's old state under a name of its own",
+)
+_TABLE = {
+    "version": _TIME_TRAVEL,
+    "when": _TIME_TRAVEL,
+    "system_time": _TIME_TRAVEL,
+    "changes": _TIME_TRAVEL,
+    "sample": _TABLESAMPLE,
+    "pivots": _PIVOT,
+    "laterals": _LATERAL,
+    "hints": _HINT,
+    "only": Reason("ONLY", "tables do not inherit here", "leave it out"),
+    "ordinality": Reason("WITH ORDINALITY", "rows of a table have no number", "add a column"),
+}
+_OUTER = "a row without partner would need a NULL-extended twin"
+_OUTER_INSTEAD = "use INNER JOIN, or keep the two views apart"
+_SEMI = "a row would count once however many partners it has"
+_SEMI_INSTEAD = "use INNER JOIN, over a table whose join columns are unique"
+_JOIN = {
+    "LEFT": Reason("LEFT JOIN", _OUTER, _OUTER_INSTEAD),
+    "RIGHT": Reason("RIGHT JOIN", _OUTER, _OUTER_INSTEAD),
+    "FULL": Reason("FULL JOIN", _OUTER, _OUTER_INSTEAD),
+    "OUTER": Reason("OUTER JOIN", _OUTER, _OUTER_INSTEAD),
+    "SEMI": Reason("SEMI JOIN", _SEMI, _SEMI_INSTEAD),
+    "ANTI": Reason(
+        "ANTI JOIN",
+        "a row would leave the view when a partner comes",
+        "keep the two views apart and compare them when reading",
+    ),
+    "ASOF": Reason(
+        "ASOF JOIN", "which partner is nearest depends on the other rows", "join on a range"
+    ),
+    "POSITIONAL": Reason("POSITIONAL JOIN", "rows have no position", "join on a column"),
+}
+
+_SELECT_TAKEN = {"expressions", "from_", "joins", "where", "with_"}
+_JOIN_TAKEN = {"this", "on", "using", "kind", "method"}
+_TABLE_TAKEN = {"this", "db", "catalog", "alias", "joins"}
+_SUBQUERY_TAKEN = {"this", "alias", "joins", "with_"}
+_WITH_TAKEN = {"expressions"}
+_CTE_TAKEN = {"this", "alias", "materialized"}
+_STAR = {"except_": "EXCEPT", "replace": "REPLACE", "rename": "RENAME", "ilike": "ILIKE"}
+
+
+def check_select(select: exp.Select) -> None:
+    """Refuse every clause of a SELECT but its list, FROM, WHERE and WITH."""
+    place = next(iter(select.expressions), select)
+    _check(select, _SELECT_TAKEN, _SELECT, place)
+
+
+def check_subquery(subquery: exp.Subquery) -> None:
+    """Refuse clauses that hang on a parenthesised query: (SELECT ...) LIMIT 3."""
+    _check(subquery, _SUBQUERY_TAKEN, _SELECT | _TABLE, subquery)
+
+
+def check_table(table: exp.Table) -> None:
+    """Refuse samples, versions and all else that makes of a table something other than itself."""
+    if not isinstance(table.this, exp.Identifier):
+        raise Refusal(
+            table.this,
+            "a table function",
+            "its rows come from no diff",
+            "declare a table and load() its rows",
+        )
+    _check(table, _TABLE_TAKEN, _TABLE, table)
+
+
+def check_join(join: exp.Join) -> None:
+    """Refuse every join but inner ones."""
+    parts = [str(join.args.get(name) or "").upper() for name in ("method", "side", "kind")]
+    for part in reversed(parts):
+        if part in _JOIN:
+            words = " ".join(word for word in parts if word)
+            raise Refusal(join, f"{words} JOIN", *_JOIN[part][1:])
+    if parts[0] not in ("", "NATURAL") or parts[2] not in ("", "INNER", "CROSS"):
+        words = " ".join(word for word in parts if word)
+        raise Refusal(join, f"{words} JOIN", "its meaning for a view is not settled", "use JOIN")
+    _check(join, _JOIN_TAKEN, _TABLE, join)
+    if sum(bool(join.args.get(name)) for name in ("on", "using", "method")) > 1:
+        raise Refusal(join, "NATURAL JOIN with a condition", "NATURAL is one", "put it into WHERE")
+
+
+def check_with(clause: exp.With) -> None:
+    """Refuse recursion and what else a WITH clause may say besides naming queries."""
+    if clause.args.get("recursive"):
+        raise Refusal(
+            clause,
+            "RECURSIVE",
+            "it has no bound on the number of joins",
+            "write each level as a join",
+        )
+    _check(clause, _WITH_TAKEN, {}, clause)
+    for cte in clause.expressions:
+        _check(cte, _CTE_TAKEN, {}, cte)
+
+
+def check_star(star: exp.Star) -> None:
+    """Refuse `* EXCEPT (...)` and its kin."""
+    for name, value in star.args.items():
+        if value:
+            word = _STAR.get(name, name.upper())
+            raise Refusal(
+                star, f"* {word}", "a view's columns are settled by name", "list the columns"
+            )
+
+
+def kind(node: exp.Expr) -> str:
+    """Name a statement or an item of FROM as it is written."""
+    match node:
+        case exp.Command():
+            return f"this {node.this} statement"
+        case exp.Create():
+            return f"CREATE {node.kind}"
+        case exp.Subquery():
+            return "a parenthesised join or an alias outside of FROM"
+        case _:
+            return str(node.key).upper()
+
+
+def _check(node: exp.Expr, taken: set[str], reasons: dict[str, Reason], place: exp.Expr) -> None:
+    for name, value in node.args.items():
+        if value and name not in taken:
+            word = name.rstrip("_").replace("_", " ").upper()
+            reason = reasons.get(name, Reason(word, "its meaning for a view is not settled", ""))
+            first = value[0] if isinstance(value, list) else value
+            inside = first if isinstance(first, exp.Expr) else place
+            raise Refusal(inside, _written(first) or reason.what, reason.why, reason.instead)
+
+
+def _written(clause: object) -> str | None:
+    """Name a clause that is written otherwise than the others of its place."""
+    if isinstance(clause, exp.Fetch):
+        return "FETCH"
+    return "UNPIVOT" if isinstance(clause, exp.Pivot) and clause.unpivot else None

@@ -1,0 +1,164 @@
+"""What names mean at one place of the text: its relations, their columns, and what `*` lists.
+
+    tweet T JOIN retweet R USING (tweetId)
+    relations   T: tweetId userId      R: tweetId userId         (T.x, R.x, T.*, R.*)
+    fields      tweetId userId userId                            (x, *): the joined one once
+
+Names are compared without regard to case and keep their declared spelling. A scope never
+changes; a join makes a new one of two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from sqlglot import exp
+
+from joingraph.expression import Expression
+from joingraph.names import NAME_CHARS_MAX, quoted, suggest
+from joingraph.sql.forbidden import Size
+from joingraph.sql.refusal import Mistake
+
+NAMES_LISTED_MAX = 12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Field:
+    """A column that can be named: of a base table, or computed by a subquery."""
+
+    name: str
+    relation: str
+    value: Expression
+    size: Size
+
+
+class Relation:
+    """A table, subquery or parenthesised join with a name, and its columns."""
+
+    def __init__(self, name: str, fields: tuple[Field, ...]) -> None:
+        self.name, self.fields = name, fields
+
+    @cached_property
+    def by_name(self) -> Mapping[str, list[Field]]:
+        """The columns by their names in lower case."""
+        return _grouped(self.fields)
+
+
+class Scope:
+    """The relations in reach, and the columns that `*` and unqualified names mean."""
+
+    def __init__(self, relations: Mapping[str, Relation], fields: tuple[Field, ...]) -> None:
+        self.relations, self.fields = relations, fields
+
+    @cached_property
+    def by_name(self) -> Mapping[str, list[Field]]:
+        """The columns by their names in lower case, as unqualified names find them."""
+        return _grouped(self.fields)
+
+    def find(self, node: exp.Column) -> Field:
+        """Resolve a column reference, or say what there is instead."""
+        check_args(node, {"this", "table", "db", "catalog"}, "this column reference")
+        if not node.table:
+            return self.find_unqualified(node, node.name)
+        relation = self.relation(node)
+        found = relation.by_name.get(node.name.lower(), [])
+        if not found:
+            names = [field.name for field in relation.fields]
+            raise Mistake(
+                node.this,
+                f"{relation.name} has no column {quoted(node.name)}" + _hint(node.name, names),
+            )
+        if len(found) > 1:
+            raise Mistake(
+                node.this,
+                f"{relation.name} has {len(found)} columns {quoted(node.name)}; "
+                "give them different names with AS",
+            )
+        return found[0]
+
+    def find_unqualified(self, node: exp.Expr, name: str) -> Field:
+        """Resolve a bare name; two relations that have it are an error."""
+        found = self.by_name.get(name.lower(), [])
+        if len(found) == 1:
+            return found[0]
+        if found:
+            candidates = " or ".join(f"{each.relation}.{each.name}" for each in found)
+            raise Mistake(node, f"column {quoted(name)} is ambiguous: it may be {candidates}")
+        raise Mistake(node, self._missing(name))
+
+    def relation(self, node: exp.Column) -> Relation:
+        """Find the relation that qualifies a column or a `*`."""
+        found = self.relations.get(node.table.lower())
+        if found is not None and not node.db:
+            return found
+        names = [each.name for each in self.relations.values() if each.name]
+        written = f"{node.db}.{node.table}" if node.db else node.table
+        hint = _hint(node.table, names)
+        if found is not None:
+            hint = f"; write {found.name}.{node.name}"
+        raise Mistake(
+            node.args["table"], f"no table or alias is called {quoted(written)} here{hint}"
+        )
+
+    def _missing(self, name: str) -> str:
+        sources = list(dict.fromkeys(field.relation for field in self.fields))
+        if len(sources) == 1:
+            names = [field.name for field in self.fields]
+            return f"{sources[0]} has no column {quoted(name)}{_hint(name, names)}"
+        text = f"no table here has a column {quoted(name)}"
+        near = suggest(name, self.by_name)
+        if near is None:
+            return f"{text}; they are {', '.join(sources[:NAMES_LISTED_MAX])}"
+        meant = [f"{each.relation}.{each.name}" for each in self.by_name[near]]
+        return f"{text}; did you mean {' or '.join(meant)}?"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a query can name besides tables, and what its aliases' names begin with."""
+
+    ctes: Mapping[str, Cte]
+    prefix: str = ""
+
+
+@dataclass(slots=True)
+class Cte:
+    """A query of a WITH clause, and what was in reach where it stands."""
+
+    node: exp.CTE
+    context: Context
+    used: bool = False
+
+
+def check_args(node: exp.Expr, taken: Iterable[str], what: str) -> None:
+    """Refuse what a node says besides the parts we know, so that nothing is silently ignored."""
+    for name, value in node.args.items():
+        if value and name not in taken:
+            shown = name.rstrip("_").replace("_", " ").upper()
+            raise Mistake(node, f"{shown} is not taken in {what}")
+
+
+def check_name(node: exp.Expr | None) -> None:
+    """Refuse as the name of a column or table what is no plain name: a parameter, an expression."""
+    if node is not None and not isinstance(node, exp.Identifier):
+        raise Mistake(node, f"{node.sql()} is no name")
+
+
+def _hint(name: str, names: list[str]) -> str:
+    near = suggest(name, names)
+    if near is not None:
+        return f"; did you mean {quoted(near)}?"
+    listed = ", ".join(
+        each if len(each) < NAME_CHARS_MAX else quoted(each) for each in names[:NAMES_LISTED_MAX]
+    )
+    more = ", ..." if len(names) > NAMES_LISTED_MAX else ""
+    return f"; known here: {listed}{more}" if names else ""
+
+
+def _grouped(fields: tuple[Field, ...]) -> Mapping[str, list[Field]]:
+    groups: dict[str, list[Field]] = {}
+    for field in fields:
+        groups.setdefault(field.name.lower(), []).append(field)
+    return groups

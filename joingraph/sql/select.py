@@ -1,0 +1,217 @@
+"""SELECT ... FROM ... WHERE, flattened: subqueries and CTEs dissolve into aliases and conditions.
+
+    WITH recent AS (SELECT T.tweetId AS id FROM tweet T WHERE T.year > 2020)
+    SELECT r.id FROM recent r JOIN retweet ON retweet.tweetId = r.id
+    ->  aliases     r.T = tweet, retweet = retweet
+        conditions  r.T.year > 2020,  retweet.tweetId = r.T.tweetId
+        output      id = r.T.tweetId
+
+A subquery's columns stand for the expressions it computes them by; a CTE used twice is two sets
+of aliases, as bag semantics wants.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from joingraph.names import quoted
+from joingraph.sql.binder import ALIASES_MAX, Binder
+from joingraph.sql.clauses import (
+    check_join,
+    check_select,
+    check_star,
+    check_subquery,
+    check_table,
+    check_with,
+    kind,
+)
+from joingraph.sql.joins import join_scopes, merge, starts_group
+from joingraph.sql.refusal import Mistake, Refusal
+from joingraph.sql.scope import Context, Cte, Field, Relation, Scope, check_args, check_name
+
+_ONE_SELECT = "a view is one SELECT over joined tables"
+_UNNAMED = "subquery"
+
+Fields = tuple[Field, ...]
+
+
+def query(node: exp.Expr, binder: Binder, context: Context) -> Fields:
+    """Flatten a query into the binder, and give the columns it makes."""
+    while isinstance(node, exp.Subquery) and not (node.alias or node.args.get("joins")):
+        check_subquery(node)
+        context = _with(node, binder, context)
+        node = node.this
+    if isinstance(node, exp.SetOperation):
+        instead = "make a view of each side, and put their diffs together"
+        raise Refusal(node.expression, kind(node), _ONE_SELECT, instead)
+    if not isinstance(node, exp.Select):
+        raise Refusal(node, kind(node), _ONE_SELECT)
+    return _select(node, binder, context)
+
+
+def check_unused(binder: Binder) -> None:
+    """Flatten the queries of WITH that nobody names, for their errors alone."""
+    for cte in reversed(binder.ctes):
+        if not cte.used:
+            spare = Binder(binder.tables, binder.dialect)
+            _expand(cte, spare, "")
+            check_unused(spare)
+
+
+def _select(select: exp.Select, binder: Binder, context: Context) -> Fields:
+    check_select(select)
+    context = _with(select, binder, context)
+    start = select.args.get("from_")
+    if start is None:
+        raise Refusal(
+            select, "a SELECT without FROM", "no diff would ever change it", "name a table"
+        )
+    first = _source(start.this, binder, context)
+    scope = _joined(first, select.args.get("joins"), binder, context)
+    where = select.args.get("where")
+    if where is not None:
+        binder.require(where.this, scope)
+    if not select.expressions:
+        raise Mistake(select, "this SELECT lists no columns")
+    return tuple(field for item in select.expressions for field in _output(item, scope, binder))
+
+
+def _output(item: exp.Expr, scope: Scope, binder: Binder) -> Fields:
+    """Give the columns that one entry of a SELECT list makes."""
+    if isinstance(item, exp.Star):
+        check_star(item)
+        return scope.fields
+    if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+        check_star(item.this)
+        return scope.relation(item).fields
+    if isinstance(item, exp.Alias):
+        check_args(item, {"this", "alias"}, "a SELECT list")
+        check_name(item.args["alias"])
+        return (replace(binder.value(item.this, scope.find), name=item.alias),)
+    value = binder.value(item, scope.find)
+    bare = item.unnest()
+    if isinstance(bare, exp.Column):
+        return (replace(value, name=scope.find(bare).name),)
+    return (replace(value, name=item.sql(binder.dialect, comments=False)),)
+
+
+def _with(node: exp.Expr, binder: Binder, context: Context) -> Context:
+    """Add the queries of a WITH clause to those in reach, each seeing the ones before it."""
+    clause = node.args.get("with_")
+    if clause is None:
+        return context
+    check_with(clause)
+    if len(clause.expressions) > ALIASES_MAX:
+        raise Mistake(clause, f"WITH names over {ALIASES_MAX} queries; that many are not taken")
+    own: set[str] = set()
+    for each in clause.expressions:
+        name = each.alias.lower()
+        if name in own:
+            raise Mistake(
+                each.args["alias"], f"two queries of WITH are called {quoted(each.alias)}"
+            )
+        own.add(name)
+        cte = Cte(each, context)
+        binder.ctes.append(cte)
+        context = replace(context, ctes={**context.ctes, name: cte})
+    return context
+
+
+def _expand(cte: Cte, binder: Binder, prefix: str) -> Fields:
+    """Flatten a query of a WITH clause once more, with aliases of its own."""
+    cte.used = True
+    fields = query(cte.node.this, binder, replace(cte.context, prefix=prefix))
+    return _named(fields, cte.node)
+
+
+def _joined(first: Scope, joins: list[exp.Join] | None, binder: Binder, context: Context) -> Scope:
+    """Join a FROM clause, left to right; a comma starts a group where it binds weaker."""
+    groups, commas = [first], []
+    for join in joins or []:
+        check_join(join)
+        right = _source(join.this, binder, context)
+        if starts_group(join, binder.dialect):
+            groups.append(right)
+            commas.append(join)
+        else:
+            groups[-1] = join_scopes(groups[-1], right, join, binder)
+    scope = groups[0]
+    for group, comma in zip(groups[1:], commas, strict=True):
+        scope = merge(scope, group, comma)
+    return scope
+
+
+def _source(node: exp.Expr, binder: Binder, context: Context) -> Scope:
+    """Flatten one item of FROM, with the joins that hang on it inside parentheses."""
+    if isinstance(node, exp.Table):
+        check_table(node)
+        scope = _table(node, binder, context)
+    elif isinstance(node, exp.Subquery):
+        check_subquery(node)
+        scope = _parenthesised(node, binder, context)
+    else:
+        raise Refusal(
+            node,
+            kind(node),
+            "its rows come from no table's diffs",
+            "declare a table and load() its rows",
+        )
+    return _joined(scope, node.args.get("joins"), binder, context)
+
+
+def _table(node: exp.Table, binder: Binder, context: Context) -> Scope:
+    """Use a base table or a query of WITH, whichever the name means here."""
+    name = node.alias or node.name
+    cte = None if node.args.get("db") else context.ctes.get(node.name.lower())
+    if cte is not None:
+        fields = _expand(cte, binder, f"{context.prefix}{name}.")
+    else:
+        fields = binder.alias(node, context.prefix + name, binder.table(node))
+    return _relation(name, _named(fields, node))
+
+
+def _parenthesised(node: exp.Subquery, binder: Binder, context: Context) -> Scope:
+    """Flatten (SELECT ...) or (a JOIN b); under a name of its own, the inner ones are hidden."""
+    inner, name = node.this, node.alias
+    context = _with(node, binder, context)
+    if isinstance(inner, exp.Query) and not isinstance(inner, exp.Subquery):
+        within = replace(context, prefix=f"{context.prefix}{name or _UNNAMED}.")
+        fields = query(inner, binder, within)
+        if not name:
+            return Scope({}, tuple(replace(field, relation=_UNNAMED) for field in fields))
+        return _relation(name, _named(fields, node))
+    if not name:
+        return _source(inner, binder, context)
+    within = replace(context, prefix=f"{context.prefix}{name}.")
+    return _relation(name, _named(_source(inner, binder, within).fields, node))
+
+
+def _relation(name: str, fields: Fields) -> Scope:
+    fields = tuple(replace(field, relation=name) for field in fields)
+    return Scope({name.lower(): Relation(name, fields)}, fields)
+
+
+def _named(fields: Fields, node: exp.Expr) -> Fields:
+    """Rename columns as an alias with a column list says: recent(id, year)."""
+    alias = node.args.get("alias")
+    if not isinstance(alias, exp.TableAlias):
+        return fields
+    check_args(alias, {"this", "columns"}, "a table alias")
+    for each in (alias.args.get("this"), *(alias.args.get("columns") or ())):
+        check_name(each)
+    return renamed(fields, alias.args.get("columns") or [], alias)
+
+
+def renamed(fields: Fields, columns: list[exp.Expr], place: exp.Expr) -> Fields:
+    """Rename all columns, or none where no names are given."""
+    if not columns:
+        return fields
+    if len(columns) != len(fields):
+        raise Mistake(
+            place, f"{len(columns)} names are given to {len(fields)} columns; give each its name"
+        )
+    return tuple(
+        replace(field, name=column.name) for field, column in zip(fields, columns, strict=True)
+    )

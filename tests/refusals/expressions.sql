@@ -1,0 +1,203 @@
+==== spark
+SELECT count(*) FROM tweet
+----
+line 1, column 8: count() is not taken: joingraph maintains joins row by row, and this sums up many rows; aggregate the view's diffs, or a scan of the view.
+  SELECT count(*) FROM tweet
+         ^
+
+==== spark
+SELECT userId, max(text) FROM tweet GROUP BY userId
+----
+line 1, column 37: GROUP BY is not taken: joingraph maintains joins row by row, and this sums up many rows; group the view's diffs, or a scan of the view.
+  SELECT userId, max(text) FROM tweet GROUP BY userId
+                                      ^
+
+==== spark
+SELECT collect_list(text) FROM tweet
+----
+line 1, column 8: collect_list() is not taken: joingraph maintains joins row by row, and this sums up many rows; aggregate the view's diffs, or a scan of the view.
+  SELECT collect_list(text) FROM tweet
+         ^
+
+==== spark
+SELECT text FROM tweet WHERE count(*) > 3
+----
+line 1, column 30: count() is not taken: joingraph maintains joins row by row, and this sums up many rows; aggregate the view's diffs, or a scan of the view.
+  SELECT text FROM tweet WHERE count(*) > 3
+                               ^
+
+==== duckdb
+SELECT sum(userId) FILTER (WHERE userId > 3) FROM tweet
+----
+line 1, column 8: sum() is not taken: it looks at other rows of the view; read the view and apply it there.
+  SELECT sum(userId) FILTER (WHERE userId > 3) FROM tweet
+         ^
+
+==== spark
+SELECT text, row_number() OVER (ORDER BY text) FROM tweet
+----
+line 1, column 14: row_number() OVER (...) is not taken: it looks at other rows of the view; read the view and apply it there.
+  SELECT text, row_number() OVER (ORDER BY text) FROM tweet
+               ^
+
+==== spark
+SELECT text, sum(userId) OVER (PARTITION BY text) FROM tweet
+----
+line 1, column 14: sum() OVER (...) is not taken: it looks at other rows of the view; read the view and apply it there.
+  SELECT text, sum(userId) OVER (PARTITION BY text) FROM tweet
+               ^
+
+==== spark
+SELECT text FROM tweet WHERE userId IN (SELECT userId FROM follower)
+----
+line 1, column 37: IN (SELECT ...) is not taken: a row would count once however many partners it has; JOIN the tables, over a table whose join columns are unique.
+  SELECT text FROM tweet WHERE userId IN (SELECT userId FROM follower)
+                                      ^
+
+==== spark
+SELECT text FROM tweet WHERE userId NOT IN (SELECT userId FROM follower)
+----
+line 1, column 37: NOT IN or NOT EXISTS (SELECT ...) is not taken: a row would leave the view when a partner comes; keep the two views apart and compare them when reading.
+  SELECT text FROM tweet WHERE userId NOT IN (SELECT userId FROM follower)
+                                      ^
+
+==== spark
+SELECT text FROM tweet WHERE EXISTS (SELECT 1 FROM follower f WHERE f.userId = tweet.userId)
+----
+line 1, column 30: EXISTS (SELECT ...) is not taken: a row would count once however many partners it has; JOIN the tables, over a table whose join columns are unique.
+  SELECT text FROM tweet WHERE EXISTS (SELECT 1 FROM follower f WHERE f.userId = tweet.userId)
+                               ^
+
+==== postgres
+SELECT text FROM tweet WHERE userId > ALL (SELECT userId FROM follower)
+----
+line 1, column 39: ALL (...) is not taken: it looks at other rows of a subquery; JOIN the tables on the comparison.
+  SELECT text FROM tweet WHERE userId > ALL (SELECT userId FROM follower)
+                                        ^
+
+==== postgres
+SELECT text FROM tweet WHERE userId = ANY (SELECT userId FROM follower)
+----
+line 1, column 39: ANY (...) is not taken: it looks at other rows of a subquery; JOIN the tables on the comparison.
+  SELECT text FROM tweet WHERE userId = ANY (SELECT userId FROM follower)
+                                        ^
+
+==== spark
+SELECT (SELECT max(at) FROM retweet) AS last FROM tweet
+----
+line 1, column 9: SELECT in an expression is not taken: it needs a value when there is no partner, and an error when there are two; put it into FROM and JOIN it.
+  SELECT (SELECT max(at) FROM retweet) AS last FROM tweet
+          ^
+
+==== spark
+SELECT text FROM tweet WHERE userId = (SELECT 3)
+----
+line 1, column 40: SELECT in an expression is not taken: it needs a value when there is no partner, and an error when there are two; put it into FROM and JOIN it.
+  SELECT text FROM tweet WHERE userId = (SELECT 3)
+                                         ^
+
+==== spark
+SELECT text FROM tweet WHERE userId = ?
+----
+line 1, column 39: ? (a parameter) is not taken: a parameter's value is not known when the view is made; write the constant, or JOIN a table of parameters.
+  SELECT text FROM tweet WHERE userId = ?
+                                        ^
+
+==== spark
+SELECT text FROM tweet WHERE userId = :user
+----
+line 1, column 39: :user (a parameter) is not taken: a parameter's value is not known when the view is made; write the constant, or JOIN a table of parameters.
+  SELECT text FROM tweet WHERE userId = :user
+                                        ^
+
+==== postgres
+SELECT text FROM tweet WHERE userId = $1
+----
+line 1, column 40: the parameter 1 is not taken: a parameter's value is not known when the view is made; write the constant, or JOIN a table of parameters.
+  SELECT text FROM tweet WHERE userId = $1
+                                         ^
+
+==== spark
+SELECT rand() FROM tweet
+----
+line 1, column 8: rand() is not taken: a view must be a function of its tables, and this changes with no diff; store the value in a column of a table.
+  SELECT rand() FROM tweet
+         ^
+
+==== spark
+SELECT uuid() FROM tweet
+----
+line 1, column 8: uuid() is not taken: a view must be a function of its tables, and this changes with no diff; store the value in a column of a table.
+  SELECT uuid() FROM tweet
+         ^
+
+==== spark
+SELECT text FROM retweet JOIN tweet USING (tweetId)
+WHERE at > current_timestamp
+----
+line 2, column 12: current_timestamp() is not taken: a view must be a function of its tables, and this changes with no diff; store the value in a column of a table.
+  WHERE at > current_timestamp
+             ^
+
+==== spark
+SELECT text FROM retweet JOIN tweet USING (tweetId) WHERE at > current_date
+----
+line 1, column 64: current_date() is not taken: a view must be a function of its tables, and this changes with no diff; store the value in a column of a table.
+  ROM retweet JOIN tweet USING (tweetId) WHERE at > current_date
+                                                    ^
+
+==== duckdb
+SELECT now() FROM tweet
+----
+line 1, column 8: now() is not taken: a view must be a function of its tables, and this changes with no diff; store the value in a column of a table.
+  SELECT now() FROM tweet
+         ^
+
+==== spark
+SELECT monotonically_increasing_id() FROM tweet
+----
+line 1, column 8: monotonically_increasing_id() is not taken: a view must be a function of its tables, and this changes with no diff; store the value in a column of a table.
+  SELECT monotonically_increasing_id() FROM tweet
+         ^
+
+==== spark
+SELECT current_user() FROM tweet
+----
+line 1, column 8: current_user() is not taken: a view must be a function of its tables, and this changes with no diff; store the value in a column of a table.
+  SELECT current_user() FROM tweet
+         ^
+
+==== spark
+SELECT explode(text) FROM tweet
+----
+line 1, column 8: explode() is not taken: it makes several rows of one; explode the rows in the table's source.
+  SELECT explode(text) FROM tweet
+         ^
+
+==== spark
+SELECT text FROM tweet WHERE userId
+----
+line 1, column 30: a condition must be BOOLEAN, and this is BIGINT; compare it with something.
+  SELECT text FROM tweet WHERE userId
+                               ^
+
+==== spark
+SELECT text FROM tweet WHERE userId + 1
+----
+line 1, column 30: a condition must be BOOLEAN, and this is BIGINT; compare it with something.
+  SELECT text FROM tweet WHERE userId + 1
+                               ^
+
+==== spark
+SELECT NULL AS nothing FROM tweet
+----
+line 1, column 16: column "nothing" has no type; write CAST(NULL AS ...).
+  SELECT NULL AS nothing FROM tweet
+                 ^
+
+==== spark
+SELECT text FROM tweet WHERE NOT EXISTS (SELECT 1 FROM follower)
+----
+line 1, column 30: NOT IN or NOT EXISTS (SELECT ...) is not taken: a row would leave the view when a partner comes; keep the two views apart and compare them when reading.
+  SELECT text FROM tweet WHERE NOT EXISTS (SELECT 1 FROM follower)
+                               ^

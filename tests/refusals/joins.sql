@@ -1,0 +1,196 @@
+==== spark
+SELECT tweet.text FROM tweet
+LEFT JOIN retweet ON tweet.tweetId = retweet.tweetId
+----
+line 2, column 1: LEFT JOIN is not taken: a row without partner would need a NULL-extended twin; use INNER JOIN, or keep the two views apart.
+  LEFT JOIN retweet ON tweet.tweetId = retweet.tweetId
+  ^
+
+==== spark
+SELECT text FROM tweet RIGHT OUTER JOIN retweet USING (tweetId)
+----
+line 1, column 24: RIGHT OUTER JOIN is not taken: a row without partner would need a NULL-extended twin; use INNER JOIN, or keep the two views apart.
+  SELECT text FROM tweet RIGHT OUTER JOIN retweet USING (tweetId)
+                         ^
+
+==== spark
+SELECT text FROM tweet FULL JOIN retweet USING (tweetId)
+----
+line 1, column 24: FULL JOIN is not taken: a row without partner would need a NULL-extended twin; use INNER JOIN, or keep the two views apart.
+  SELECT text FROM tweet FULL JOIN retweet USING (tweetId)
+                         ^
+
+==== spark
+SELECT text FROM tweet NATURAL LEFT JOIN retweet
+----
+line 1, column 24: NATURAL LEFT JOIN is not taken: a row without partner would need a NULL-extended twin; use INNER JOIN, or keep the two views apart.
+  SELECT text FROM tweet NATURAL LEFT JOIN retweet
+                         ^
+
+==== spark
+SELECT text FROM tweet LEFT SEMI JOIN retweet ON tweet.tweetId = retweet.tweetId
+----
+line 1, column 24: LEFT SEMI JOIN is not taken: a row would count once however many partners it has; use INNER JOIN, over a table whose join columns are unique.
+  SELECT text FROM tweet LEFT SEMI JOIN retweet ON tweet.tweetId = retweet.tweetId
+                         ^
+
+==== spark
+SELECT text FROM tweet LEFT ANTI JOIN retweet ON tweet.tweetId = retweet.tweetId
+----
+line 1, column 24: LEFT ANTI JOIN is not taken: a row would leave the view when a partner comes; keep the two views apart and compare them when reading.
+  SELECT text FROM tweet LEFT ANTI JOIN retweet ON tweet.tweetId = retweet.tweetId
+                         ^
+
+==== duckdb
+SELECT text FROM tweet ASOF JOIN retweet ON tweet.tweetId >= retweet.tweetId
+----
+line 1, column 24: ASOF JOIN is not taken: which partner is nearest depends on the other rows; join on a range.
+  SELECT text FROM tweet ASOF JOIN retweet ON tweet.tweetId >= retweet.tweetId
+                         ^
+
+==== duckdb
+SELECT text FROM tweet POSITIONAL JOIN retweet
+----
+line 1, column 24: POSITIONAL JOIN is not taken: rows have no position; join on a column.
+  SELECT text FROM tweet POSITIONAL JOIN retweet
+                         ^
+
+==== spark
+SELECT text FROM tweet, LATERAL (SELECT at FROM retweet) r
+----
+line 1, column 25: LATERAL is not taken: its rows come from no table's diffs; declare a table and load() its rows.
+  SELECT text FROM tweet, LATERAL (SELECT at FROM retweet) r
+                          ^
+
+==== spark
+SELECT text FROM tweet LATERAL VIEW explode(split(text, ' ')) words AS word
+----
+line 1, column 24: LATERAL is not taken: it makes rows of each row of the tables before it; explode the rows in the table's source, or JOIN a table of them.
+  SELECT text FROM tweet LATERAL VIEW explode(split(text, ' ')) words AS word
+                         ^
+
+==== postgres
+SELECT text FROM tweet CROSS JOIN LATERAL (SELECT at FROM retweet) r
+----
+line 1, column 35: LATERAL is not taken: its rows come from no table's diffs; declare a table and load() its rows.
+  SELECT text FROM tweet CROSS JOIN LATERAL (SELECT at FROM retweet) r
+                                    ^
+
+==== postgres
+SELECT text FROM tweet, UNNEST(ARRAY[1, 2]) AS n
+----
+line 1, column 25: UNNEST is not taken: its rows come from no table's diffs; declare a table and load() its rows.
+  SELECT text FROM tweet, UNNEST(ARRAY[1, 2]) AS n
+                          ^
+
+==== duckdb
+SELECT text FROM tweet, unnest([1, 2]) AS n
+----
+line 1, column 25: UNNEST is not taken: its rows come from no table's diffs; declare a table and load() its rows.
+  SELECT text FROM tweet, unnest([1, 2]) AS n
+                          ^
+
+==== spark
+SELECT a FROM VALUES (1, 2) AS pairs(a, b)
+----
+line 1, column 15: VALUES is not taken: its rows come from no table's diffs; declare a table and load() its rows.
+  SELECT a FROM VALUES (1, 2) AS pairs(a, b)
+                ^
+
+==== postgres
+SELECT a FROM (VALUES (1, 2)) AS pairs(a, b)
+----
+line 1, column 16: VALUES is not taken: its rows come from no table's diffs; declare a table and load() its rows.
+  SELECT a FROM (VALUES (1, 2)) AS pairs(a, b)
+                 ^
+
+==== spark
+SELECT id FROM range(10)
+----
+line 1, column 16: a table function is not taken: its rows come from no diff; declare a table and load() its rows.
+  SELECT id FROM range(10)
+                 ^
+
+==== duckdb
+SELECT id FROM read_csv('a.csv')
+----
+line 1, column 16: a table function is not taken: its rows come from no diff; declare a table and load() its rows.
+  SELECT id FROM read_csv('a.csv')
+                 ^
+
+==== duckdb
+SELECT id FROM 'a.csv'
+----
+line 1, column 16: no table is declared as "a.csv".
+  SELECT id FROM 'a.csv'
+                 ^
+
+==== spark
+SELECT text FROM tweet TABLESAMPLE (10 PERCENT)
+----
+line 1, column 24: TABLESAMPLE is not taken: which rows are drawn is not a function of the data; write a condition on a column in WHERE.
+  SELECT text FROM tweet TABLESAMPLE (10 PERCENT)
+                         ^
+
+==== spark
+SELECT text FROM tweet VERSION AS OF 3
+----
+line 1, column 32: AS OF (time travel) is not taken: a view follows its tables as they change; load() the table's old state under a name of its own.
+  SELECT text FROM tweet VERSION AS OF 3
+                                 ^
+
+==== spark
+SELECT text FROM tweet TIMESTAMP AS OF '2020-01-01'
+----
+line 1, column 34: AS OF (time travel) is not taken: a view follows its tables as they change; load() the table's old state under a name of its own.
+  SELECT text FROM tweet TIMESTAMP AS OF '2020-01-01'
+                                   ^
+
+==== spark
+SELECT * FROM tweet PIVOT (count(text) FOR userId IN (1, 2))
+----
+line 1, column 21: PIVOT is not taken: joingraph maintains joins row by row, and this sums up many rows; read the view and pivot there.
+  SELECT * FROM tweet PIVOT (count(text) FOR userId IN (1, 2))
+                      ^
+
+==== spark
+SELECT * FROM tweet UNPIVOT (v FOR n IN (tweetId, userId))
+----
+line 1, column 21: UNPIVOT is not taken: joingraph maintains joins row by row, and this sums up many rows; read the view and pivot there.
+  SELECT * FROM tweet UNPIVOT (v FOR n IN (tweetId, userId))
+                      ^
+
+==== spark
+SELECT text FROM tweet NATURAL JOIN retweet NATURAL JOIN (SELECT 1 AS one FROM tweet) s
+----
+line 1, column 45: NATURAL JOIN finds no column that both sides have; use CROSS JOIN.
+  SELECT text FROM tweet NATURAL JOIN retweet NATURAL JOIN (SELECT 1 AS one FROM tweet) s
+                                              ^
+
+==== postgres
+SELECT text FROM ONLY tweet
+----
+line 1, column 18: ONLY is not taken: tables do not inherit here; leave it out.
+  SELECT text FROM ONLY tweet
+                   ^
+
+==== spark
+SELECT text FROM tweet JOIN tweet ON TRUE
+----
+line 1, column 29: two tables here are called "tweet"; rename one with AS.
+  SELECT text FROM tweet JOIN tweet ON TRUE
+                              ^
+
+==== spark
+SELECT text FROM tweet JOIN retweet USING (tweetId, TWEETID)
+----
+line 1, column 53: USING names "TWEETID" twice.
+  LECT text FROM tweet JOIN retweet USING (tweetId, TWEETID)
+                                                    ^
+
+==== spark
+SELECT text FROM tweet JOIN retweet USING (text)
+----
+line 1, column 44: retweet has no column "text"; known here: tweetId, userId, at.
+  SELECT text FROM tweet JOIN retweet USING (text)
+                                             ^

@@ -83,6 +83,8 @@ def value_at(plan: Plan, path: Path, hop: Hop) -> VertexValue:
 
 def keep_true(plan: Plan, paths: list[Path], residual: Expression) -> list[Path]:
     """Keep the paths on which a residual predicate is TRUE."""
+    if not paths:
+        return paths
     given = kept_columns(plan, paths, residual)
     true = holds(residual, given, len(paths)).to_pylist()
     return [path for path, keep in zip(paths, true, strict=True) if keep]

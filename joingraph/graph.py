@@ -59,27 +59,29 @@ class VertexValue:
         self.live = [0] * seats
         self.waiting: list[dict[tuple[JoinTuple, int], None]] = [{} for _ in range(seats)]
 
+    def __repr__(self) -> str:
+        return f"value {self.words} of vertex {self.vertex}"
+
 
 class JoinTuple:
     """The vertex values of base rows of one alias, shared by all rows that have them.
 
+    key      the words of its vertex values, by which the graph finds it
     rows     projected tuple -> how many base rows
     lacking  exact look-ahead, per entry: how many seats elsewhere have nobody live
     witness  global look-ahead: entry flagged dead -> the (vertex value, seat) that says so
     """
 
-    __slots__ = ("alias", "lacking", "rows", "values", "witness")
+    __slots__ = ("alias", "key", "lacking", "rows", "values", "witness")
 
-    def __init__(self, alias: int, values: tuple[VertexValue, ...]) -> None:
-        self.alias, self.values = alias, values
+    def __init__(self, alias: int, key: Key, values: tuple[VertexValue, ...]) -> None:
+        self.alias, self.key, self.values = alias, key, values
         self.rows: dict[Row, int] = {}
         self.lacking = [0] * len(values)
         self.witness: dict[int, tuple[VertexValue, int]] = {}
 
-    @property
-    def key(self) -> Key:
-        """The words of its vertex values, by which the graph finds it."""
-        return tuple(value.words for value in self.values)
+    def __repr__(self) -> str:
+        return f"join tuple {self.key} of alias {self.alias}"
 
 
 class Change(NamedTuple):
@@ -134,7 +136,7 @@ class Graph:
             self.value(vertex, words)
             for vertex, words in zip(self.plan.aliases[alias].vertices, key, strict=True)
         )
-        new = self.tuples[alias][key] = JoinTuple(alias, values)
+        new = self.tuples[alias][key] = JoinTuple(alias, key, values)
         for value, seat in zip(values, self.seats[alias], strict=True):
             value.tuples[seat][new] = None
         return new

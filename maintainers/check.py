@@ -17,88 +17,79 @@ def check(graph: Graph, look: LookAhead) -> None:
     """Raise CorruptGraph at the first invariant that does not hold."""
     for alias, tuples in enumerate(graph.tuples):
         for key, each in tuples.items():
-            check_tuple(graph, alias, each)
-            must(each.key == key, f"a join tuple of {name(graph, each)} is filed under {key}")
+            must(each.alias == alias and each.key == key, "{} is filed under {}", each, key)
+            check_tuple(graph, each)
     for vertex, values in enumerate(graph.values):
         for words, value in values.items():
-            must(value.vertex == vertex and value.words == words, f"{words} is misfiled")
+            right = value.vertex == vertex and value.words == words
+            must(right, "{} is filed under {}", value, words)
             check_value(graph, value)
     alive: Alive = {}
     for tuples in graph.tuples:
         for each in tuples.values():
             for entry in range(len(each.values)):
-                check_look(graph, look, each, entry, alive)
+                check_look(graph, look, (each, entry), alive)
     if isinstance(look, ExactLook):
         check_live(graph, alive)
 
 
-def must(holds: bool, otherwise: str) -> None:
+def must(holds: bool, otherwise: str, *named: object) -> None:
     """Insist on an invariant."""
     if not holds:
-        raise CorruptGraph(f"{otherwise}: please report this; rebuild the graph from its sources")
+        said = otherwise.format(*named)
+        raise CorruptGraph(f"{said}: please report this, and rebuild the graph from its sources")
 
 
-def name(graph: Graph, at: JoinTuple) -> str:
-    """Name a join tuple for a message."""
-    return f"{graph.plan.aliases[at.alias].name} {at.key}"
-
-
-def check_tuple(graph: Graph, alias: int, at: JoinTuple) -> None:
+def check_tuple(graph: Graph, at: JoinTuple) -> None:
     """A join tuple has rows, positive counts, and a seat at each of its vertex values."""
-    must(at.alias == alias, f"{name(graph, at)} is filed under another alias")
-    must(bool(at.rows), f"{name(graph, at)} has no projected tuple")
-    must(all(count > 0 for count in at.rows.values()), f"{name(graph, at)} counts below one")
-    must(len(at.values) == len(graph.seats[alias]), f"{name(graph, at)} misses a vertex")
-    for value, seat in zip(at.values, graph.seats[alias], strict=True):
-        must(at in value.tuples[seat], f"{name(graph, at)} has no seat at {value.words}")
+    must(bool(at.rows), "{} has no projected tuple", at)
+    must(all(count > 0 for count in at.rows.values()), "{} counts below one", at)
+    must(tuple(value.words for value in at.values) == at.key, "{} has other values", at)
+    for value, seat in zip(at.values, graph.seats[at.alias], strict=True):
+        must(at in value.tuples[seat], "{} has no seat at {}", at, value)
         known = graph.values[value.vertex].get(value.words)
-        must(known is value, f"{value.words} of {name(graph, at)} is not the graph's")
+        must(known is value, "{} of {} is not the graph's", value, at)
 
 
 def check_value(graph: Graph, value: VertexValue) -> None:
     """A vertex value has somebody, and only join tuples that the graph holds."""
-    must(any(value.tuples), f"nobody has the vertex value {value.words}")
+    must(any(value.tuples), "nobody has {}", value)
     for sitting in value.tuples:
         for each in sitting:
-            known = graph.tuples[each.alias].get(each.key)
-            must(known is each, f"{name(graph, each)} sits at {value.words} but is gone")
+            must(graph.tuples[each.alias].get(each.key) is each, "{} sits at {}", each, value)
     for seat, waiting in enumerate(value.waiting):
         for dead, entry in waiting:
-            must(
-                dead.witness.get(entry) == (value, seat),
-                f"{name(graph, dead)} waits at {value.words} for nothing",
-            )
+            waits = dead.witness.get(entry) == (value, seat)
+            must(waits, "{} waits at {} for nothing", dead, value)
 
 
 def is_alive(graph: Graph, at: JoinTuple, entry: int, alive: Alive) -> bool:
     """Say from first principles whether a path that comes by `entry` can be completed."""
     if (at, entry) not in alive:
         alive[at, entry] = all(
-            any(
-                is_alive(graph, each, each.values.index(value), alive)
-                for each in value.tuples[seat]
-            )
-            for _, value, seat in others(graph, at, entry)
+            anyone_alive(graph, value, seat, alive) for _, value, seat in others(graph, at, entry)
         )
     return alive[at, entry]
 
 
-def check_look(graph: Graph, look: LookAhead, at: JoinTuple, entry: int, alive: Alive) -> None:
-    """What look-ahead noted of a join tuple is so."""
+def anyone_alive(graph: Graph, value: VertexValue, seat: int, alive: Alive) -> bool:
+    """Say whether somebody at a seat can be completed away from its vertex value."""
+    sitting = value.tuples[seat]
+    return any(is_alive(graph, each, each.values.index(value), alive) for each in sitting)
+
+
+def check_look(graph: Graph, look: LookAhead, side: tuple[JoinTuple, int], alive: Alive) -> None:
+    """What look-ahead noted of a join tuple, entered by one of its vertices, is so."""
+    at, entry = side
     lives = is_alive(graph, at, entry, alive)
     if isinstance(look, GlobalLook) and entry in at.witness:
         value, seat = at.witness[entry]
-        must(not lives, f"{name(graph, at)} is flagged dead and lives")
-        must((at, entry) in value.waiting[seat], f"{name(graph, at)} waits for nobody")
+        must(not lives, "{} is flagged dead and lives", at)
+        must(side in value.waiting[seat], "{} does not wait at {}", at, value)
     if isinstance(look, ExactLook):
-        lacking = sum(
-            not any(
-                is_alive(graph, each, each.values.index(value), alive)
-                for each in value.tuples[seat]
-            )
-            for _, value, seat in others(graph, at, entry)
-        )
-        must(at.lacking[entry] == lacking, f"{name(graph, at)} miscounts what it lacks")
+        beyond = others(graph, at, entry)
+        lacking = sum(not anyone_alive(graph, value, seat, alive) for _, value, seat in beyond)
+        must(at.lacking[entry] == lacking, "{} miscounts what it lacks", at)
 
 
 def check_live(graph: Graph, alive: Alive) -> None:
@@ -107,4 +98,4 @@ def check_live(graph: Graph, alive: Alive) -> None:
         for value in values.values():
             for seat, sitting in enumerate(value.tuples):
                 live = sum(alive[each, each.values.index(value)] for each in sitting)
-                must(value.live[seat] == live, f"{value.words} miscounts who lives")
+                must(value.live[seat] == live, "{} miscounts who lives", value)

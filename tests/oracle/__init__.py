@@ -1,0 +1,14 @@
+"""The oracle: random views and feeds, every batch compared with a recomputation from scratch.
+
+kinds.py     column types, their small domains, how DuckDB writes their values
+case.py      what a case is: tables, a view, a feed of batches
+fragments.py random expressions and conditions over the columns in sight
+views.py     random views
+feeds.py     random batches over a model of the base tables
+generate.py  case(seed)
+judges.py    DuckDB and SQLite, which say what the view should hold
+run.py       one case against every form of the graph and every look-ahead mode
+shrink.py    a failing case -> a smaller one that still fails
+report.py    a case -> a golden script
+__main__.py  python -m tests.oracle --cases N --seed S --jobs J
+"""

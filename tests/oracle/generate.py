@@ -1,0 +1,64 @@
+"""A case from a seed: the same seed gives the same case everywhere, with every Python."""
+
+from __future__ import annotations
+
+import dataclasses
+from random import Random
+
+from tests.oracle.case import Case, Column, Table
+from tests.oracle.feeds import Feed, telling
+from tests.oracle.kinds import BIGINT, INTEGERS, KINDS, TEXT, Kind
+from tests.oracle.views import random_view
+
+NAMES = ("x", "y", "z", "u", "v", "w")
+QUOTED_NAMES = ('"select"', '"a b"', '"é"', '"One"', "y", '"%s"')
+DIALECTS = ("duckdb", "spark", "postgres", "sqlite")
+
+
+def case(seed: int, batches_max: int = 6) -> Case:
+    """Make tables, a view over them and a feed of 3 to `batches_max` batches."""
+    random = Random(seed)
+    plain = random.random() < 0.25
+    tables = random_tables(random, plain=plain)
+    view = random_view(random, tables, plain=plain)
+    feed = Feed(random, tables, view)
+    start = random.choices(("load", "diffs", "nothing"), (60, 25, 15))[0]
+    load = feed.load() if start == "load" else ()
+    batches = [feed.first()] if start == "diffs" else []
+    batches += [feed.batch() for _ in range(random.randint(3, batches_max) - len(batches))]
+    noticed = telling(feed.tables, view)
+    if noticed is not None and random.random() < 0.4:
+        at = random.randrange(len(batches))
+        place = random.randint(0, len(batches[at].entries))
+        missing = feed.missing(noticed)
+        batches[at] = dataclasses.replace(batches[at], missing=missing, at=place)
+    dialect = random.choice(DIALECTS) if plain else "duckdb"
+    return Case(seed, tuple(tables), view, dialect, plain, load, tuple(batches))
+
+
+def random_tables(random: Random, *, plain: bool) -> list[Table]:
+    """Make one to five tables; a column name mostly means the same type everywhere."""
+    names = QUOTED_NAMES if random.random() < 0.04 and not plain else NAMES
+    kinds = {name: random_kind(random, plain=plain) for name in names}
+    tables = []
+    for i in range(random.randint(1, 5)):
+        some = random.sample(names, random.randint(1, 5))
+        columns = [Column(name, varied(random, kinds[name], plain=plain)) for name in some]
+        tables.append(Table(f"t{i}", tuple(columns)))
+    return tables
+
+
+def random_kind(random: Random, *, plain: bool) -> Kind:
+    """Choose a type: small integers half of the time."""
+    if plain:
+        return random.choice((BIGINT, BIGINT, TEXT))
+    return random.choice(INTEGERS if random.random() < 0.5 else KINDS)
+
+
+def varied(random: Random, kind: Kind, *, plain: bool) -> Kind:
+    """Give another width of integer, or any other type, now and then."""
+    if plain or random.random() < 0.8:
+        return kind
+    if kind in INTEGERS and random.random() < 0.8:
+        return random.choice(INTEGERS)
+    return random_kind(random, plain=plain)

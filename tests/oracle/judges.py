@@ -1,0 +1,122 @@
+"""Judges: what the view should hold, recomputed from scratch by systems that are not ours."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import duckdb
+
+from tests.bags import bag
+from tests.oracle.case import Case, Entry, Row, Table
+from tests.oracle.kinds import duckdb_literal
+
+
+class Judge(Protocol):
+    """Base tables kept by the same diffs, and the view computed over them."""
+
+    def set(self, table: Table, rows: Sequence[Row]) -> None:
+        """Replace the rows of a table."""
+
+    def view(self) -> Counter[str]:
+        """Compute the view."""
+
+
+class DuckJudge:
+    """DuckDB, given the view's own text."""
+
+    connection = duckdb.connect(config={"threads": 1})
+
+    def __init__(self, case: Case) -> None:
+        for table in case.tables:
+            create = table.create.replace("CREATE TABLE", "CREATE OR REPLACE TEMP TABLE", 1)
+            self.connection.execute(create)
+        self.sql = case.view.sql
+
+    def set(self, table: Table, rows: Sequence[Row]) -> None:
+        """Replace the rows of a table."""
+        self.connection.execute(f"TRUNCATE {table.name}")
+        if rows:
+            self.connection.execute(f"INSERT INTO {table.name} VALUES {values(table, rows)}")
+
+    def view(self) -> Counter[str]:
+        """Compute the view."""
+        return bag(self.connection.execute(self.sql).fetchall())
+
+
+class LiteJudge:
+    """SQLite, for views that mean the same in it."""
+
+    def __init__(self, case: Case) -> None:
+        self.connection = sqlite3.connect(":memory:")
+        for table in case.tables:
+            self.connection.execute(table.create)
+        self.sql = case.view.sql
+
+    def set(self, table: Table, rows: Sequence[Row]) -> None:
+        """Replace the rows of a table."""
+        self.connection.execute(f"DELETE FROM {table.name}")
+        marks = ", ".join("?" for _ in table.columns)
+        self.connection.executemany(f"INSERT INTO {table.name} VALUES ({marks})", rows)
+
+    def view(self) -> Counter[str]:
+        """Compute the view."""
+        return bag(self.connection.execute(self.sql))
+
+
+def values(table: Table, rows: Iterable[Row]) -> str:
+    """Write rows for INSERT, each value of exactly its column's type."""
+    kinds = [column.kind for column in table.columns]
+    return ", ".join(
+        "(" + ", ".join(duckdb_literal(v, k) for v, k in zip(row, kinds, strict=True)) + ")"
+        for row in rows
+    )
+
+
+class Model:
+    """The base tables as plain bags of rows, changed by the same diffs, shown to every judge."""
+
+    def __init__(self, case: Case) -> None:
+        self.tables = {table.name: table for table in case.tables}
+        self.rows: dict[str, dict[str, list[Row]]] = {name: {} for name in self.tables}
+        self.judges: list[Judge] = [DuckJudge(case)]
+        if case.plain:
+            self.judges.append(LiteJudge(case))
+
+    def apply(self, entries: Iterable[Entry]) -> None:
+        """Change the tables diff by diff, in order, then tell the judges."""
+        touched = set()
+        for entry in entries:
+            touched.add(entry.table)
+            rows = self.rows[entry.table]
+            for diff in entry.diffs():
+                for row in diff.gone:
+                    remove(rows, row)
+                for row in diff.come:
+                    rows.setdefault(repr(row), []).append(row)
+        for name in sorted(touched):
+            present = [row for same in self.rows[name].values() for row in same]
+            for judge in self.judges:
+                judge.set(self.tables[name], present)
+
+    def view(self) -> Counter[str]:
+        """Ask every judge; they must agree."""
+        first, *others = (judge.view() for judge in self.judges)
+        assert all(first == other for other in others), "the judges disagree"
+        return first
+
+
+class NotThere(Exception):
+    """A case that deletes a row it does not have: no case at all, met only while shrinking."""
+
+
+def remove(rows: dict[str, list[Row]], row: Row) -> None:
+    """Take one row out of a bag, told by its repr, so that -0.0 is not 0.0."""
+    same = rows.get(repr(row))
+    if not same:
+        raise NotThere(row)
+    same.pop()
+    if not same:
+        del rows[repr(row)]

@@ -1,0 +1,103 @@
+"""Column types of random tables, each with a small domain so that joins meet."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from decimal import Decimal
+
+import pyarrow as pa
+
+from tests.golden.literals import render
+
+INFINITY = float("inf")
+NAN = float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A type as DuckDB and Arrow name it, its values, and one that no row ever has.
+
+    Columns of one group may be compared; `sums` allows arithmetic, which must not overflow.
+    """
+
+    sql: str
+    arrow: pa.DataType
+    group: str
+    values: tuple[object, ...]
+    fresh: object
+    sums: bool = False
+    constants: bool = True  # views have constants of this type
+
+
+def days(*texts: str) -> tuple[dt.date, ...]:
+    """Read dates."""
+    return tuple(map(dt.date.fromisoformat, texts))
+
+
+def moments(*texts: str) -> tuple[dt.datetime, ...]:
+    """Read timestamps."""
+    return tuple(map(dt.datetime.fromisoformat, texts))
+
+
+def decimals(*texts: str) -> tuple[Decimal, ...]:
+    """Read decimals, with the scale that is written."""
+    return tuple(map(Decimal, texts))
+
+
+SMALL = (0, 1, 2, 3)
+WIDE = (2**53, 2**53 + 1, -(2**63), 2**63 - 1)
+FLOATS = (0.0, -0.0, 1.0, 2.0, 0.5, NAN, INFINITY, -INFINITY)
+TEXTS = ("", "a", "b", "A", "ab")
+DAYS = days("1969-12-31", "2000-02-29", "2015-02-02")
+MOMENTS = moments("1969-12-31", "1969-12-31T23:59:59.999999", "2015-02-02")
+
+INTEGERS = (
+    Kind("TINYINT", pa.int8(), "number", SMALL, 77, sums=True),
+    Kind("SMALLINT", pa.int16(), "number", SMALL, 77, sums=True),
+    Kind("INTEGER", pa.int32(), "number", SMALL, 77, sums=True),
+    Kind("BIGINT", pa.int64(), "number", SMALL, 77, sums=True),
+)
+INTEGER, BIGINT = INTEGERS[2:]
+TEXT = Kind("VARCHAR", pa.string(), "text", TEXTS, "zzz")
+KINDS = (
+    *INTEGERS,
+    Kind("BOOLEAN", pa.bool_(), "bool", (True, False), None),
+    Kind("BIGINT", pa.int64(), "number", WIDE, 77),
+    Kind("FLOAT", pa.float32(), "number", FLOATS, 77.0, sums=True),
+    Kind("DOUBLE", pa.float64(), "number", FLOATS, 77.0, sums=True),
+    Kind("DOUBLE", pa.float64(), "number", (2.0**53, 1e300, 0.1), 77.0),
+    Kind("DECIMAL(5,2)", pa.decimal128(5, 2), "number", decimals("0.00", "1.50", "2.00"),
+         Decimal("77.00"), sums=True),
+    Kind("DECIMAL(9,4)", pa.decimal128(9, 4), "number", decimals("0.0000", "1.5000", "2.0001"),
+         Decimal("77.0000"), sums=True),
+    Kind("DECIMAL(30,1)", pa.decimal128(30, 1), "number",
+         decimals("2.0", "12345678901234567890123456789.5", "-12345678901234567890123456789.5"),
+         Decimal("77.0")),
+    TEXT,
+    Kind("VARCHAR", pa.string(), "text", ("a", "é", "it's", "\U0001f600", "A\x1f,()"), "zzz"),
+    Kind("BLOB", pa.binary(), "binary", (b"", b"\x00", b"a", b"\xff\x00'"), b"zzz",
+         constants=False),
+    Kind("DATE", pa.date32(), "time", DAYS, dt.date(2077, 1, 1)),
+    Kind("TIMESTAMP", pa.timestamp("us"), "time", MOMENTS, dt.datetime(2077, 1, 1)),
+)  # fmt: skip
+
+
+def duckdb_literal(value: object, kind: Kind) -> str:
+    """Write a value as DuckDB reads it, of exactly its type."""
+    if value is None:
+        return f"NULL::{kind.sql}"
+    if isinstance(value, bytes):
+        return "'" + "".join(f"\\x{byte:02X}" for byte in value) + "'::BLOB"
+    if isinstance(value, str):
+        return render(value)
+    return f"'{value}'::{kind.sql}"
+
+
+def short_literal(value: object, kind: Kind) -> str:
+    """Write a value the way people do, where there is such a way; its type may be another."""
+    if isinstance(value, dt.date):
+        return render(value)
+    if isinstance(value, bool | int | str | Decimal) or value in (0.5, 1.0, 2.0):
+        return str(value).lower() if not isinstance(value, str) else render(value)
+    return duckdb_literal(value, kind)

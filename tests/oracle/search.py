@@ -1,0 +1,94 @@
+"""Searches seeds for disagreements, and says how to see one again."""
+
+from __future__ import annotations
+
+import datetime as dt
+import platform
+import subprocess
+import traceback
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from tests import ENGINES, LOOKAHEADS
+from tests.oracle.case import Case
+from tests.oracle.generate import case
+from tests.oracle.judges import NotThere
+from tests.oracle.report import script
+from tests.oracle.run import Runner
+from tests.oracle.shrink import shrink
+
+BATCHES_MAX = 6
+
+
+class Found(NamedTuple):
+    """What a search did: how many steps, and the disagreements in words."""
+
+    steps: int
+    failures: list[str]
+
+
+def search(seeds: Iterable[int], batches_max: int = BATCHES_MAX) -> Found:
+    """Run the cases of some seeds."""
+    steps, failures = 0, []
+    for seed in seeds:
+        asked = case(seed, batches_max)
+        steps += asked.steps
+        wrong = failure(asked)
+        if wrong is not None:
+            failures.append(told(asked, wrong, batches_max))
+    return Found(steps, failures)
+
+
+def replay(seed: int, batches_max: int = BATCHES_MAX) -> str:
+    """Run one case again; give its shrunk script, or nothing if it agrees."""
+    asked = case(seed, batches_max)
+    wrong = failure(asked)
+    return told(asked, wrong, batches_max) if wrong is not None else ""
+
+
+def failure(asked: Case) -> BaseException | None:
+    """Run a case; give what went wrong. Any error at all is wrong: the case is in the language."""
+    try:
+        Runner(asked).run()
+    except NotThere:
+        raise
+    except Exception as error:  # noqa: BLE001 (whatever it is, it is what we search for)
+        return error
+    return None
+
+
+def told(asked: Case, wrong: BaseException, batches_max: int) -> str:
+    """Tell a failure: what went wrong, how to replay it, the shrunk case as a script."""
+    small = shrink(asked, lambda each: fails_like(each, wrong))
+    again = failure(small) or wrong
+    options = "" if batches_max == BATCHES_MAX else f" --batches {batches_max}"
+    trace = "".join(traceback.format_exception(again)[-3:])
+    return (
+        f"seed {asked.seed}: {trace}\n"
+        f"replay: python -m tests.oracle --replay {asked.seed}{options}\n\n{script(small)}"
+    )
+
+
+def fails_like(asked: Case, wrong: BaseException) -> bool:
+    """Tell whether a smaller case fails with the same kind of error."""
+    try:
+        return type(failure(asked)) is type(wrong)
+    except NotThere:
+        return False
+
+
+def machine() -> dict[str, str]:
+    """Say on what the search ran: machine, commit, date, and what it compared."""
+    root = Path(__file__).parents[2]
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False
+    )
+    return {
+        "engines": ", ".join(ENGINES),
+        "lookaheads": ", ".join(LOOKAHEADS),
+        "python": platform.python_version(),
+        "machine": f"{platform.machine()}, {platform.system()} {platform.release()}",
+        "commit": commit.stdout.strip() or "none",
+        "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+    }

@@ -1,0 +1,76 @@
+"""joingraph keeps SQL join views up to date without storing them.
+
+    View(sql, tables=...)  ->  JoinGraph(view)  ->  insert, delete, update, apply  ->  ViewDiff
+
+Importing this package costs next to nothing: a name below brings in its module, and with it the
+libraries that module needs, when it is first used.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if sys.platform == "win32":
+    raise ImportError(
+        "joingraph runs on Linux and macOS and does not support Windows; "
+        "use it inside the Windows Subsystem for Linux"
+    )
+
+# In a checkout, filters/, maintainers/ and generators/ sit beside this folder.
+_root = Path(__file__).parent.parent
+if (_root / "pyproject.toml").exists():
+    __path__.append(str(_root))
+
+from joingraph.errors import (
+    CorruptGraph,
+    DiffError,
+    JoinGraphError,
+    LimitError,
+    StoreError,
+    ViewError,
+)
+
+if TYPE_CHECKING:
+    from joingraph.joingraph import JoinGraph, open
+    from joingraph.view import View
+    from joingraph.viewdiff import ViewDiff
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CorruptGraph",
+    "DiffError",
+    "JoinGraph",
+    "JoinGraphError",
+    "LimitError",
+    "StoreError",
+    "View",
+    "ViewDiff",
+    "ViewError",
+    "__version__",
+    "open",
+]
+
+_home_of = {
+    "JoinGraph": "joingraph.joingraph",
+    "View": "joingraph.view",
+    "ViewDiff": "joingraph.viewdiff",
+    "open": "joingraph.joingraph",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import the module that defines a public name, at its first use."""
+    if name not in _home_of:
+        raise AttributeError(f"module 'joingraph' has no attribute {name!r}")
+    value: object = getattr(import_module(_home_of[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names, the ones not yet imported too."""
+    return sorted(set(globals()) | set(__all__))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from sqlglot import exp, parse, tokenize
+from sqlglot import Dialect, exp, parse, tokenize
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -48,12 +48,7 @@ _CLOSERS = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType
 def parse_one(sql: object, dialect: str) -> exp.Expr:
     """Parse the one statement of a text."""
     check_dialect(dialect)
-    if not isinstance(sql, str):
-        raise ViewError(f"SQL is a text, found {type(sql).__name__}")
-    if len(sql) > SQL_CHARS_MAX:
-        raise ViewError(
-            f"the SQL text has {len(sql):,} characters; at most {SQL_CHARS_MAX:,} are taken"
-        )
+    sql = _checked_text(sql)
     statements = _parse(sql, dialect)
     if not statements:
         raise ViewError("the SQL text is empty; a SELECT or CREATE statement is needed")
@@ -62,6 +57,15 @@ def parse_one(sql: object, dialect: str) -> exp.Expr:
         count = len(statements)
         raise ViewError(pointed(f"the text holds {count} statements; give one at a time", sql, at))
     return balanced(statements[0])
+
+
+def parse_part(sql: object, part: type[exp.Expr], dialect: str) -> exp.Expr:
+    """Parse what is part of a statement only: a condition, or one entry of ORDER BY."""
+    sql = _checked_text(sql)
+    parts = _parse(sql, dialect, part)
+    if len(parts) != 1:
+        raise ViewError(f"the SQL text has {len(parts)} parts; exactly one is needed")
+    return balanced(parts[0])
 
 
 def check_dialect(dialect: str) -> None:
@@ -78,11 +82,25 @@ def too_deep() -> ViewError:
     )
 
 
-def _parse(sql: str, dialect: str) -> list[exp.Expr]:
+def _checked_text(sql: object) -> str:
+    if not isinstance(sql, str):
+        raise ViewError(f"SQL is a text, found {type(sql).__name__}")
+    if len(sql) > SQL_CHARS_MAX:
+        raise ViewError(
+            f"the SQL text has {len(sql):,} characters; at most {SQL_CHARS_MAX:,} are taken"
+        )
+    return sql
+
+
+def _parse(sql: str, dialect: str, part: type[exp.Expr] | None = None) -> list[exp.Expr]:
     try:
         tokens = tokenize(sql, dialect=dialect)
-        _check_start(tokens, sql)
+        if part is None:
+            _check_start(tokens, sql)
         _check_nesting(tokens)
+        if part is not None:
+            found = Dialect.get_or_raise(dialect).parse_into(part, sql)
+            return [each for each in found if each is not None]
         _check_join_conditions(tokens, sql)
         return [each for each in parse(sql, dialect=dialect) if each is not None]
     except ParseError as error:

@@ -1,0 +1,107 @@
+"""What a read asks of a view's columns: a condition, and entries of ORDER BY.
+
+    view      SELECT F.fan, lower(T.text) AS said FROM follower F JOIN tweet T ON ...
+    where     "fan = 'bob' AND said LIKE 'a%'"   ->   F.fan = 'bob',  lower(T.text) LIKE 'a%'
+    order_by  "said DESC NULLS LAST"             ->   lower(T.text), descending, NULLs last
+
+Names are bound to the view's columns and nothing else, as in a SELECT over the stored view; only
+then does each column give way to the expression it stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from sqlglot import exp
+
+from joingraph.definition import Definition
+from joingraph.errors import ViewError
+from joingraph.expression import Call, Column, Expression, columns_of
+from joingraph.ordering import Order
+from joingraph.sql.binder import Binder
+from joingraph.sql.forbidden import Size
+from joingraph.sql.parse import parse_part, too_deep
+from joingraph.sql.place import describe
+from joingraph.sql.refusal import Mistake, Refusal
+from joingraph.sql.scope import Field, Relation, Scope
+
+
+def bind_where(where: object, definition: Definition) -> tuple[Expression, ...]:
+    """Bind a condition over the view's columns; give its conjuncts, none if it is always TRUE."""
+    with _told("where", where, definition.dialect):
+        binder = Binder({}, definition.dialect)
+        node = parse_part(where, exp.Condition, definition.dialect)
+        binder.require(node, _scope(definition))
+        conjuncts = [part for each in binder.conditions for part in _conjuncts(each)]
+        return tuple(_as_kept(each, definition) for each in conjuncts)
+
+
+def bind_order(entry: object, definition: Definition) -> Order:
+    """Bind one entry of ORDER BY; where it is silent about NULLs, the view's dialect decides."""
+    with _told("order_by", entry, definition.dialect):
+        node = parse_part(entry, exp.Ordered, definition.dialect)
+        binder = Binder({}, definition.dialect)
+        value = binder.value(node.this, _scope(definition).find).value
+        if not any(columns_of(value)):
+            raise Mistake(node, "a constant orders nothing; name a column of the view")
+        if node.args.get("with_fill"):
+            raise Mistake(node, "WITH FILL is not taken in order_by")
+        return Order(
+            _as_kept(value, definition),
+            bool(node.args.get("desc")),
+            bool(node.args.get("nulls_first")),
+        )
+
+
+@contextmanager
+def _told(argument: str, text: object, dialect: str) -> Iterator[None]:
+    """Say in every error which argument of the read is meant, and where in it."""
+    try:
+        yield
+    except Refusal as refusal:
+        assert isinstance(text, str), "only a text is parsed"
+        raise ViewError(f"{argument}: {describe(refusal, text, dialect)}") from None
+    except ViewError as error:
+        raise ViewError(f"{argument}: {error}") from None
+    except RecursionError:
+        raise ViewError(f"{argument}: {too_deep()}") from None
+
+
+def _scope(definition: Definition) -> Scope:
+    """Put the view's own columns in reach, bare or after the view's name."""
+    fields = tuple(
+        Field(each.name, definition.name, _column(definition, each.name), Size(1, 1))
+        for each in definition.output
+    )
+    return Scope({definition.name.lower(): Relation(definition.name, fields)}, fields)
+
+
+def _column(definition: Definition, name: str) -> Column:
+    return Column(definition.name, name, definition.schema.field(name).type)
+
+
+def _conjuncts(condition: Expression) -> Iterator[Expression]:
+    """Split what was bound to a conjunction, as BETWEEN is."""
+    match condition:
+        case Call("and", parts):
+            for part in parts:
+                yield from _conjuncts(part)
+        case _:
+            yield condition
+
+
+def _as_kept(bound: Expression, definition: Definition) -> Expression:
+    """Put what each column stands for in its place."""
+    values = {_column(definition, each.name): each.value for each in definition.output}
+    return _substituted(bound, values)
+
+
+def _substituted(expression: Expression, values: Mapping[Column, Expression]) -> Expression:
+    match expression:
+        case Column():
+            return values[expression]
+        case Call(function, args, type):
+            return Call(function, tuple(_substituted(arg, values) for arg in args), type)
+        case _:
+            return expression

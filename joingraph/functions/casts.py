@@ -118,6 +118,8 @@ def _within(values: pa.Array, type: pa.DataType) -> Converted:
     """Convert integers; those out of the range have no answer."""
     info = np.iinfo(type.to_pandas_dtype())
     source = np.iinfo(values.type.to_pandas_dtype())
+    if info.min <= source.min and source.max <= info.max:
+        return pc.cast(values, type), _none(values)
     low = pa.scalar(max(info.min, source.min), values.type)
     high = pa.scalar(min(info.max, source.max), values.type)
     bad = pc.or_(pc.less(values, low), pc.greater(values, high))

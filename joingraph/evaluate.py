@@ -19,7 +19,7 @@ import pyarrow as pa
 from joingraph.errors import DiffError
 from joingraph.expression import Call, Expression, Literal
 from joingraph.functions import FUNCTIONS, SAFE
-from joingraph.functions.arrow import pc
+from joingraph.functions.arrow import FALSE, TRUE, pc
 from joingraph.functions.fault import Datum, Fault, spread
 from joingraph.show import show
 
@@ -71,7 +71,7 @@ def holds(
     expression: Expression, known: Mapping[Expression, pa.Array], length: int
 ) -> pa.BooleanArray:
     """Tell the rows on which a condition is TRUE; NULL counts as no."""
-    return pc.fill_null(evaluate(expression, known, length), False)
+    return pc.fill_null(evaluate(expression, known, length), FALSE)
 
 
 def _compute(expression: Expression, rows: Rows) -> Datum:
@@ -162,10 +162,12 @@ def _connective(
 ) -> Callable[[Call, Rows], Datum]:
     """Make AND (open while TRUE) or OR (open while FALSE); NULL leaves a row open, too."""
 
+    asked = TRUE if open_on else FALSE
+
     def compute(call: Call, rows: Rows) -> Datum:
         answer = spread(_compute(call.args[0], rows), rows.length)
         for arg in call.args[1:]:
-            undecided = pc.fill_null(pc.equal(answer, open_on), True)
+            undecided = pc.fill_null(pc.equal(answer, asked), TRUE)
             right = _compute_where(arg, rows, undecided)
             answer = pc.if_else(undecided, kernel(answer, right), answer)
         return answer
@@ -175,11 +177,11 @@ def _connective(
 
 def _case(call: Call, rows: Rows) -> Datum:
     """Compute CASE: args are test, value, test, value, …, value for the rest."""
-    left = pa.repeat(pa.scalar(True), rows.length)
+    left = pa.repeat(TRUE, rows.length)
     picks: list[tuple[Datum, Datum]] = []
     for test, value in zip(call.args[0:-1:2], call.args[1::2], strict=True):
         met = _compute_where(test, rows, left)
-        taken = pc.and_(left, pc.fill_null(spread(met, rows.length), False))
+        taken = pc.and_(left, pc.fill_null(spread(met, rows.length), FALSE))
         picks.append((taken, _compute_where(value, rows, taken)))
         left = pc.and_not(left, taken)
     answer = _compute_where(call.args[-1], rows, left)

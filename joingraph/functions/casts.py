@@ -24,7 +24,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 
-from joingraph.functions.arrow import pc
+from joingraph.functions.arrow import FALSE, pc
 from joingraph.functions.decimals import EXACT, fit, rescale
 from joingraph.functions.fault import Datum, Fault, Function, columns
 from joingraph.functions.parsing import is_doubtful, parse, read_prefix, trim_controls
@@ -111,7 +111,7 @@ def prefix(args: Sequence[Datum], type: pa.DataType) -> Datum:
 
 
 def _none(values: pa.Array) -> pa.Array:
-    return pa.repeat(pa.scalar(False), len(values))
+    return pa.repeat(FALSE, len(values))
 
 
 def _within(values: pa.Array, type: pa.DataType) -> Converted:
@@ -205,7 +205,7 @@ def _lenient(conversion: Conversion) -> Function:
     def apply(args: Sequence[Datum], type: pa.DataType) -> Datum:
         (values,) = columns(args)
         answers, bad = conversion(values, type)
-        return pc.if_else(pc.coalesce(bad, pa.scalar(False)), pa.scalar(None, type), answers)
+        return pc.if_else(pc.coalesce(bad, FALSE), pa.scalar(None, type), answers)
 
     return apply
 

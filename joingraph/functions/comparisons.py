@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from joingraph.functions.arrow import pc
+from joingraph.functions.arrow import FALSE, TRUE, pc
 from joingraph.functions.fault import Datum, Function
 
 
@@ -77,12 +77,12 @@ def is_null(args: Sequence[Datum], type: pa.DataType) -> Datum:
 
 def is_true(args: Sequence[Datum], type: pa.DataType) -> Datum:
     """a IS TRUE: NULL counts as no."""
-    return pc.coalesce(args[0], pa.scalar(False))
+    return pc.coalesce(args[0], FALSE)
 
 
 def is_false(args: Sequence[Datum], type: pa.DataType) -> Datum:
     """a IS FALSE: NULL counts as no."""
-    return pc.invert(pc.coalesce(args[0], pa.scalar(True)))
+    return pc.invert(pc.coalesce(args[0], TRUE))
 
 
 def negation(args: Sequence[Datum], type: pa.DataType) -> Datum:

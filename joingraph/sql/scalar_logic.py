@@ -93,8 +93,13 @@ def negated(condition: Expression) -> Expression:
 
 
 def bind_is(node: exp.Expr, bind: Binder) -> Expression:
-    """a IS NULL, a IS TRUE, a IS FALSE."""
-    only(node, "this", "expression")
+    """a IS NULL, a IS TRUE, a IS FALSE; sqlglot has PostgreSQL's IS NOT as one node."""
+    only(node, "this", "expression", "negate")
+    answer = _is(node, bind)
+    return negated(answer) if node.args.get("negate") else answer
+
+
+def _is(node: exp.Expr, bind: Binder) -> Expression:
     subject, test = required(node, "this"), required(node, "expression")
     if isinstance(test, exp.Null):
         bound = bind(subject)

@@ -1,0 +1,125 @@
+"""What the rivals in Python share: options, reading, the clock, the JSON line.
+
+    load tables -> prepare all batches (not timed) -> apply and consume each (timed) -> one line
+
+What is prepared is what the rival would be handed by its caller: rows as Python tuples, or as
+Arrow tables. An update is a delete and an insert to all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple, Protocol, TypeVar
+
+import pyarrow as pa
+
+from joingraph.bench.checksum import Tally
+from joingraph.bench.record import Run, peak_rss_mib, rate
+from joingraph.bench.views import JoinView
+from joingraph.bench.workloads import Entry, batches, find, read
+
+Row = tuple[int, ...]
+Batch = TypeVar("Batch")
+LEAST_DIFFS = 2_000  # a slow rival does at least as many, whatever its budget
+
+
+class Change(NamedTuple):
+    """One row that comes (+1) or goes (-1)."""
+
+    sign: int
+    table: str
+    row: Row
+
+
+class Rival(Protocol[Batch]):
+    """A system that keeps one view."""
+
+    def load(self, tables: Mapping[str, pa.Table]) -> None:
+        """Take the base tables as they are before the first diff."""
+
+    def prepare(self, batch: list[Entry]) -> Batch:
+        """Bring diffs into the form in which the system takes them."""
+
+    def apply(self, batch: Batch) -> Tally:
+        """Apply a batch, and consume the view rows that come and go."""
+
+
+def signed(batch: list[Entry]) -> Iterator[tuple[int, str, pa.Table]]:
+    """Take updates apart, row by row: their order is part of what they say."""
+    for entry in batch:
+        if entry.post is None:
+            yield (1 if entry.operation == "insert" else -1), entry.table, entry.rows
+            continue
+        for place in range(len(entry.rows)):
+            yield -1, entry.table, entry.rows.slice(place, 1)
+            yield 1, entry.table, entry.post.slice(place, 1)
+
+
+def rows_of(table: pa.Table) -> list[Row]:
+    """List a table's rows as tuples."""
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def changes(batch: list[Entry]) -> list[Change]:
+    """List diffs row by row."""
+    return [
+        Change(sign, table, row) for sign, table, rows in signed(batch) for row in rows_of(rows)
+    ]
+
+
+def tally_rows(rows: Sequence[Row], sign: int = 1) -> Tally:
+    """Read all values of view rows, as joingraph.bench.checksum does for Arrow."""
+    columns = enumerate(zip(*rows, strict=True), start=1)
+    total = sum(weight * sum(values) for weight, values in columns)
+    return Tally(len(rows), sign * total % 2**64)
+
+
+def run(make: Callable[[JoinView], Rival[Batch]], arguments: argparse.Namespace) -> Run:
+    """Run one workload and report it."""
+    name: str = arguments.workload
+    inputs = read(name, arguments.data, max_diffs=arguments.max_diffs)
+    rival = make(find(name).view)
+    start = perf_counter()
+    rival.load(inputs.tables)
+    load_s = perf_counter() - start
+    parts = list(batches(inputs.diffs, arguments.batch))
+    prepared = [rival.prepare(part) for part in parts]
+    counts = [sum(len(entry.rows) for entry in part) for part in parts]
+    total, done, seconds = Tally(), 0, 0.0
+    start = perf_counter()
+    for batch, count in zip(prepared, counts, strict=True):
+        total += rival.apply(batch)
+        done += count
+        seconds = perf_counter() - start
+        if done >= LEAST_DIFFS and seconds > arguments.budget_s:
+            break
+    return Run(
+        workload=name,
+        mode="each",
+        system="",
+        batch=arguments.batch,
+        diffs=done,
+        complete=done == sum(counts),
+        seconds=round(seconds, 6),
+        diffs_per_s=rate(done, seconds),
+        tuples=total.tuples,
+        tuples_per_s=rate(total.tuples, seconds),
+        checksum=str(total.checksum),
+        peak_rss_mib=peak_rss_mib(),
+        load_s=round(load_s, 6),
+        load_rows_per_s=rate(sum(len(table) for table in inputs.tables.values()), load_s),
+    )
+
+
+def options(about: str) -> argparse.ArgumentParser:
+    """Describe the options that all rivals take."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("workload")
+    parser.add_argument("--data", type=Path, required=True, help="the folder of raw columns")
+    parser.add_argument("--batch", type=int, default=1, help="diffs handed over at once")
+    parser.add_argument("--max-diffs", type=int, help="apply the first ones only")
+    parser.add_argument("--budget-s", type=float, default=60.0, help="stop after so long")
+    return parser

@@ -1,0 +1,242 @@
+"""One run of joingraph, in a process of its own: `python -m joingraph.bench.engine SPEC`.
+
+    read inputs -> warm up on another graph -> load (timed alone) -> diffs (timed) -> one JSON line
+
+A process of its own makes its peak memory its own, and lets runs of several systems take turns.
+The warm-up loads a few rows and applies the first diffs, so that imports and compiled code are
+there; the graph that is measured starts empty, and it grows inside the timing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from joingraph import JoinGraph, View
+from joingraph.bench.checksum import Tally, tally
+from joingraph.bench.record import Run, Spec, peak_rss_mib, rate
+from joingraph.bench.views import KEYS, TABLES, JoinView
+from joingraph.bench.workloads import Entry, Inputs, batches, find, read
+
+WARM_UP_DIFFS = 1_000
+SCAN_LIMIT_ROWS = 200_000_000
+
+
+class Timed(NamedTuple):
+    """What applying the diffs gave: seconds after each batch, diffs in each, view rows in all."""
+
+    seconds: list[float]
+    diffs: list[int]
+    tally: Tally
+
+
+Consume = Callable[[JoinGraph, list[tuple[Any, ...]]], Tally]
+
+
+def declare(view: JoinView) -> dict[str, str]:
+    """Write the CREATE TABLE texts of a view's tables."""
+    texts: dict[str, str] = {}
+    for table in view.tables:
+        columns = ", ".join(f"{name} BIGINT" for name in TABLES[table])
+        key = ", ".join(KEYS[table])
+        texts[table] = f"CREATE TABLE {table} ({columns}, PRIMARY KEY ({key}))"
+    return texts
+
+
+def run(spec: Spec) -> Run:
+    """Load, apply and measure one workload."""
+    inputs = read(spec.workload, Path(spec.folder), max_diffs=spec.max_diffs)
+    join = find(spec.workload).view
+    view = View(join.sql(), tables=declare(join))
+    _warm_up(view, spec, inputs)
+    graph = _open(view, spec)
+    start = perf_counter()
+    graph.load(dict(inputs.tables))
+    load_s = perf_counter() - start
+    loaded = _bytes(graph)
+    timed = _apply(graph, spec, inputs.diffs)
+    base_rows = sum(len(table) for table in inputs.tables.values())
+    result = _report(spec, timed, base_rows=base_rows)
+    result = replace(
+        result,
+        load_s=round(load_s, 6),
+        load_rows_per_s=rate(base_rows, load_s),
+        bytes_loaded=loaded,
+        bytes=_bytes(graph),
+    )
+    if spec.mode in ("warehouse", "scan"):
+        result = _with_scan(graph, result)
+    return replace(result, peak_rss_mib=peak_rss_mib())
+
+
+def operations(batch: list[Entry]) -> list[tuple[Any, ...]]:
+    """Turn diffs into what `JoinGraph.apply` takes."""
+    return [
+        (entry.operation, entry.table, entry.rows)
+        if entry.post is None
+        else (entry.operation, entry.table, entry.rows, entry.post)
+        for entry in batch
+    ]
+
+
+def _open(view: View, spec: Spec) -> JoinGraph:
+    graph = JoinGraph(view, engine=spec.engine, lookahead=spec.lookahead)
+    graph.maintain_only = spec.mode in ("warehouse", "scan")
+    # Only the compiled form has something to wait for.
+    wait: Callable[[], None] | None = getattr(graph, "compile", None)
+    if wait is not None and spec.engine != "reference":
+        wait()
+    return graph
+
+
+def _warm_up(view: View, spec: Spec, inputs: Inputs) -> None:
+    """Bring in all code; rows already there are not needed for that."""
+    graph = _open(view, spec)
+    graph.load({name: table.slice(0, WARM_UP_DIFFS) for name, table in inputs.tables.items()})
+    inserts = [entry for entry in inputs.diffs if entry.operation == "insert"]
+    _apply(graph, spec, next(batches(inserts, WARM_UP_DIFFS), []))
+
+
+def _apply(graph: JoinGraph, spec: Spec, diffs: list[Entry]) -> Timed:
+    """Apply all diffs, the clock running from before the first to after the last was consumed."""
+    consume = CONSUME[spec.mode]
+    prepared = [operations(batch) for batch in batches(diffs, spec.batch)]
+    counts = [sum(len(operation[2]) for operation in batch) for batch in prepared]
+    seconds: list[float] = []
+    total = Tally()
+    start = perf_counter()
+    for batch in prepared:
+        total += consume(graph, batch)
+        seconds.append(perf_counter() - start)
+    return Timed(seconds, counts, total)
+
+
+def _consume_stream(graph: JoinGraph, batch: list[tuple[Any, ...]]) -> Tally:
+    total = Tally()
+    for block in graph.stream(batch):
+        total += tally(block)
+    return total
+
+
+def _consume_net(graph: JoinGraph, batch: list[tuple[Any, ...]]) -> Tally:
+    return tally(graph.apply(batch).to_arrow(net=True))
+
+
+def _consume_call(graph: JoinGraph, batch: list[tuple[Any, ...]]) -> Tally:
+    return tally(graph.apply(batch).to_arrow())
+
+
+def _maintain(graph: JoinGraph, batch: list[tuple[Any, ...]]) -> Tally:
+    graph.apply(batch)
+    return Tally()
+
+
+CONSUME: dict[str, Consume] = {
+    "each": _consume_stream,
+    "kinds": _consume_stream,
+    "batch": _consume_net,
+    "call": _consume_call,
+    "warehouse": _maintain,
+    "scan": _maintain,
+}
+
+
+def _report(spec: Spec, timed: Timed, *, base_rows: int) -> Run:
+    diffs = sum(timed.diffs)
+    seconds = timed.seconds[-1] if timed.seconds else 0.0
+    first, last = _tenths(timed)
+    return Run(
+        workload=spec.workload,
+        mode=spec.mode,
+        system="joingraph",
+        engine=spec.engine,
+        lookahead=spec.lookahead,
+        batch=spec.batch,
+        diffs=diffs,
+        seconds=round(seconds, 6),
+        diffs_per_s=rate(diffs, seconds),
+        tuples=timed.tally.tuples,
+        tuples_per_s=rate(timed.tally.tuples, seconds),
+        checksum=str(timed.tally.checksum),
+        base_rows=base_rows,
+        first_tenth_per_s=first,
+        last_tenth_per_s=last,
+    )
+
+
+def _tenths(timed: Timed) -> tuple[float | None, float | None]:
+    """Tell the rates of the first and the last tenth of the batches, if there are ten."""
+    tenth = len(timed.seconds) // 10
+    if not tenth:
+        return None, None
+    last_s = timed.seconds[-1] - timed.seconds[-tenth - 1]
+    first = rate(sum(timed.diffs[:tenth]), timed.seconds[tenth - 1])
+    return first, rate(sum(timed.diffs[-tenth:]), last_s)
+
+
+def _with_scan(graph: JoinGraph, result: Run) -> Run:
+    """Read the whole view, unless it is too large; mode `scan` reports only that."""
+    result = replace(result, view_tuples=graph.count(), tuples=None, tuples_per_s=None)
+    if result.view_tuples is None or result.view_tuples > SCAN_LIMIT_ROWS:
+        return replace(result, checksum=None)
+    start = perf_counter()
+    total, size = _scan(graph)
+    seconds = perf_counter() - start
+    result = replace(result, scan_s=round(seconds, 6), checksum=str(total.checksum))
+    if result.mode == "warehouse":
+        return result
+    return replace(
+        result,
+        diffs=0,
+        diffs_per_s=None,
+        seconds=round(seconds, 6),
+        tuples=total.tuples,
+        tuples_per_s=rate(total.tuples, seconds),
+        copy_s=round(_copy_seconds(size), 6),
+    )
+
+
+def _scan(graph: JoinGraph) -> tuple[Tally, int]:
+    """Consume a full scan: its rows and how many bytes they were."""
+    total, size = Tally(), 0
+    for block in graph.scan():
+        total += tally(block)
+        size += block.nbytes
+    return total, size
+
+
+def _copy_seconds(size: int) -> float:
+    """Time numpy copying as many bytes, all cores taking part, between warm arrays."""
+    source = np.ones(max(size // 8, 1), np.int64)
+    target = np.zeros_like(source)
+    cores = os.cpu_count() or 1
+    parts = list(zip(np.array_split(target, cores), np.array_split(source, cores), strict=True))
+    with ThreadPoolExecutor(cores) as pool:
+        start = perf_counter()
+        for _ in pool.map(lambda pair: np.copyto(*pair), parts):
+            pass
+        return perf_counter() - start
+
+
+def _bytes(graph: JoinGraph) -> int | None:
+    size = graph.stats().get("bytes")
+    return size if isinstance(size, int) else None
+
+
+def main() -> None:
+    """Run the spec given as JSON and print its line."""
+    spec = Spec(**json.loads(sys.argv[1]))
+    print(run(spec).line())
+
+
+if __name__ == "__main__":
+    main()

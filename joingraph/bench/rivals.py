@@ -1,0 +1,136 @@
+"""Runs of other systems: programs of benchmarks/rivals, which print the same JSON line as ours.
+
+    python -m benchmarks.rivals.divm q3 --data DIR --batch 1 --budget-s 8
+    benchmarks/rivals/rust/target/release/hand q3 --data DIR --batch 1 --budget-s 8
+
+They live in a checkout of joingraph, not in what is installed from a wheel.
+"""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from joingraph.bench.record import Run, parse
+from joingraph.bench.workloads import KINDS
+from joingraph.errors import JoinGraphError
+
+ROOT = Path(__file__).parent.parent.parent
+RUST = ROOT / "benchmarks" / "rivals" / "rust"
+TIMEOUT_S = 600
+MEMORY_BYTES = 14 * 2**30
+
+
+@dataclass(frozen=True)
+class Rival:
+    """Another system: how it is called, and which workloads it can be asked for."""
+
+    name: str
+    command: tuple[str, ...]
+    package: str | None = None  # of the Rust workspace; a module of benchmarks.rivals otherwise
+    refuses: tuple[str, ...] = ()  # how the names of workloads end that it cannot run
+
+
+def _python(name: str, module: str, *options: str) -> Rival:
+    return Rival(name, (sys.executable, "-m", f"benchmarks.rivals.{module}", *options))
+
+
+def _rust(name: str, package: str, *options: str, refuses: tuple[str, ...]) -> Rival:
+    binary = str(RUST / "target" / "release" / package)
+    return Rival(name, (binary, *options), package, refuses)
+
+
+RIVALS = {
+    rival.name: rival
+    for rival in (
+        _rust("hand", "hand", refuses=KINDS),
+        _rust("dd", "dd", "--variant", "binary", refuses=(*KINDS, "churn")),
+        _rust("dd_delta", "dd", "--variant", "delta", refuses=(*KINDS, "churn")),
+        _rust("dbsp", "dbspx", refuses=(*KINDS, "churn")),
+        _python("divm", "divm"),
+        _python("ojt", "ojt"),
+        _python("duckdb", "duckdb_delta"),
+        _python("duckdb_indexed", "duckdb_delta", "--indexed"),
+        _python("sqlite", "sqlite_triggers"),
+    )
+}
+
+
+def prepare(names: Sequence[str]) -> list[Rival]:
+    """Look rivals up and build those that are written in Rust."""
+    unknown = [name for name in names if name not in RIVALS]
+    if unknown:
+        raise JoinGraphError(f"no rival {unknown[0]}; there are {', '.join(RIVALS)}")
+    if names and not RUST.exists():
+        raise JoinGraphError(
+            f"--rivals asks for programs of {RUST.parent}, which is not there; "
+            f"run joingraph from a checkout of its repository"
+        )
+    rivals = [RIVALS[name] for name in names]
+    for package in dict.fromkeys(rival.package for rival in rivals if rival.package):
+        _build(package)
+    return rivals
+
+
+def _build(package: str) -> None:
+    """Compile a Rust rival; nothing happens where it is up to date."""
+    cargo = shutil.which("cargo")
+    if cargo is None:
+        raise JoinGraphError(
+            f"rival {package} is written in Rust and there is no cargo; install Rust (rustup.rs), "
+            f"or choose rivals in Python: divm, ojt, duckdb, sqlite"
+        )
+    command = [cargo, "build", "--release", "--locked", "-p", package]
+    if subprocess.run(command, cwd=RUST, check=False).returncode:
+        raise JoinGraphError(f"rival {package} does not compile: `{' '.join(command)}` in {RUST}")
+
+
+def run_rival(rival: Rival, arguments: Sequence[str], wanted: Run) -> Run:
+    """Run a rival; `wanted` holds the fields that are known beforehand."""
+    if wanted.workload.endswith(rival.refuses):
+        return replace(wanted, status="does not have it")
+    return run_process([*rival.command, *arguments], wanted, limit=_limit_memory)
+
+
+def run_process(
+    command: Sequence[str], wanted: Run, *, limit: Callable[[], None] | None = None
+) -> Run:
+    """Run a program that prints a line of `Run`; what goes wrong becomes the run's status."""
+    try:
+        done = subprocess.run(
+            list(command),
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            preexec_fn=limit,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return replace(wanted, status=f"no end after {TIMEOUT_S} s")
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode or not lines:
+        return replace(wanted, status=_failure(done.stderr, done.returncode))
+    run = parse(lines[-1])
+    return replace(run, mode=wanted.mode, system=wanted.system)
+
+
+def _limit_memory() -> None:
+    """Keep a system that stores what grows without bound from taking the machine with it.
+
+    joingraph is not limited so: it reserves address space far beyond the memory it touches.
+    """
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+
+
+def _failure(stderr: str, code: int) -> str:
+    memory = ("memory allocation of", "out of memory", "cannot allocate", "memoryerror")
+    if any(sign in stderr.lower() for sign in memory):
+        return "out of memory"
+    last = stderr.strip().splitlines()[-1:] or ["no output"]
+    return f"failed ({code}): {last[0][:200]}"

@@ -1,0 +1,134 @@
+"""Runs in turns: every system once, then every system once more, so that all share the weather.
+
+    for each repeat, for each workload:  joingraph (each engine and look-ahead), then each rival
+    best of the repeats per (workload, system);  checksums of equal diffs must be equal
+
+A rival that stops after its time budget has done fewer diffs: joingraph runs these again, not
+timed, so that the rival's checksum is compared too. A run without that does not count.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+
+from joingraph.bench.record import Run, Spec
+from joingraph.bench.rivals import Rival, run_process, run_rival
+from joingraph.bench.workloads import KINDS, find
+
+MODES = ("each", "batch", "call", "warehouse", "scan", "kinds")
+# Twenty thousand: churn's 200,000 diffs are ten batches, so that its tenths can be told apart.
+BATCH = {"batch": 1_000, "call": 1}
+EACH_BATCH = 20_000
+RIVAL_MODES = {"each": 1, "kinds": 1, "batch": 1_000}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `joingraph bench` was asked for."""
+
+    workloads: tuple[str, ...]
+    folder: Path
+    mode: str = "each"
+    engines: tuple[str, ...] = ("compiled",)
+    lookaheads: tuple[str, ...] = ("auto",)
+    rivals: tuple[Rival, ...] = ()
+    batch: int | None = None
+    repeat: int = 5
+    budget_s: float = 10.0
+
+
+def workloads_of(names: Sequence[str], mode: str) -> tuple[str, ...]:
+    """Check the names; in mode `kinds`, q1 stands for its four kinds of modification."""
+    for name in names:
+        find(name)
+    if mode != "kinds":
+        return tuple(names)
+    whole = [name for name in names if name.endswith(KINDS)]
+    parts = [f"{name}_{kind}" for name in names if name in ("q1", "q2", "q3") for kind in KINDS]
+    return (*whole, *parts)
+
+
+def run_all(options: Options, tell: Callable[[Run], None]) -> list[Run]:
+    """Run everything in turns; `tell` hears of each run when it is done."""
+    runs: list[Run] = []
+    for _ in range(options.repeat):
+        for workload in options.workloads:
+            for run in _turn(options, workload):
+                tell(run)
+                runs.append(run)
+    return runs
+
+
+def best(runs: Iterable[Run]) -> list[Run]:
+    """Keep each system's fastest run of each workload; one that failed only if all did."""
+    kept: dict[tuple[str, str, str], Run] = {}
+    for run in runs:
+        key = (run.workload, run.mode, run.name)
+        if key not in kept or _speed(run) > _speed(kept[key]):
+            kept[key] = run
+    return list(kept.values())
+
+
+def compare(options: Options, runs: Sequence[Run]) -> list[str]:
+    """Say which results differ; incomplete ones are compared with a run of just their diffs."""
+    known = [run for run in runs if run.status == "ok" and run.checksum is not None]
+    known += [_again(options, run) for run in best(known) if not run.complete]
+    complaints = [f"{run.workload}: {run.name} {run.status}" for run in known if run.status != "ok"]
+
+    def key(run: Run) -> tuple[str, str, int]:
+        # A view's diffs have one checksum however they are batched; a scan reads the view itself.
+        what = "view" if run.mode in ("warehouse", "scan") else "diffs"
+        return run.workload, what, 0 if what == "view" else run.diffs
+
+    for (workload, what, diffs), group in groupby(sorted(known, key=key), key):
+        found = {str(run.checksum): run.name for run in group}
+        if len(found) > 1:
+            names = ", ".join(f"{name} {checksum}" for checksum, name in found.items())
+            complaints.append(f"{workload}, {what} of {diffs} diffs: checksums differ: {names}")
+    return complaints
+
+
+def _turn(options: Options, workload: str) -> Iterator[Run]:
+    for engine in options.engines:
+        for lookahead in options.lookaheads:
+            batch = options.batch or BATCH.get(options.mode, EACH_BATCH)
+            folder = str(options.folder)
+            yield run_ours(Spec(workload, options.mode, engine, lookahead, folder, batch))
+    for rival in options.rivals:
+        batch = RIVAL_MODES[options.mode]
+        arguments = [workload, "--data", str(options.folder), "--batch", str(batch)]
+        arguments += ["--budget-s", str(options.budget_s)]
+        wanted = Run(workload=workload, mode=options.mode, system=rival.name, batch=batch)
+        yield run_rival(rival, arguments, wanted)
+
+
+def run_ours(spec: Spec) -> Run:
+    """Run joingraph in a process of its own."""
+    wanted = Run(
+        workload=spec.workload,
+        mode=spec.mode,
+        system="joingraph",
+        engine=spec.engine,
+        lookahead=spec.lookahead,
+        batch=spec.batch,
+    )
+    command = [sys.executable, "-m", "joingraph.bench.engine", json.dumps(spec._asdict())]
+    return run_process(command, wanted)
+
+
+def _again(options: Options, run: Run) -> Run:
+    """Run joingraph over just as many diffs as a rival did in its time."""
+    engine, lookahead, folder = options.engines[0], options.lookaheads[0], str(options.folder)
+    spec = Spec(run.workload, "each", engine, lookahead, folder, EACH_BATCH, run.diffs)
+    return replace(run_ours(spec), complete=True)
+
+
+def _speed(run: Run) -> float:
+    if run.mode == "scan":
+        return run.tuples_per_s or 0.0
+    return run.diffs_per_s or 0.0

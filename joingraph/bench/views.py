@@ -1,0 +1,115 @@
+"""The joins of the workloads, as data: each system makes its own of them.
+
+JoinView({"F": "follower", "T": "tweet"},        (alias -> table, in path order)
+         ("F.userId = T.userId",),
+         ("F.followerId", "T.tweetId"))          (the checksum weighs columns in this order)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+TABLES: Mapping[str, tuple[str, ...]] = {
+    "user": ("userId",),
+    "follower": ("userId", "followerId"),
+    "tweet": ("userId", "tweetId", "tweetDate"),
+    "retweet": ("userId", "tweetId", "tweetDate", "retweetTweetId"),
+}
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "user": ("userId",),
+    "follower": ("userId", "followerId"),
+    "tweet": ("tweetId",),
+    "retweet": ("tweetId",),
+}
+
+
+class Attribute(NamedTuple):
+    """A column of an alias."""
+
+    alias: str
+    column: str
+
+
+def attribute(text: str) -> Attribute:
+    """Read "F.userId"."""
+    alias, column = text.strip().split(".")
+    return Attribute(alias, column)
+
+
+@dataclass(frozen=True)
+class JoinView:
+    """An equijoin: aliases in an order in which each is joined to an earlier one."""
+
+    aliases: Mapping[str, str]
+    equalities: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    @cached_property
+    def joins(self) -> tuple[tuple[Attribute, Attribute], ...]:
+        """The equalities, taken apart."""
+        sides = [text.split("=") for text in self.equalities]
+        return tuple((attribute(left), attribute(right)) for left, right in sides)
+
+    @cached_property
+    def output(self) -> tuple[Attribute, ...]:
+        """The view's columns, taken apart."""
+        return tuple(attribute(text) for text in self.columns)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The base tables, each once, in the order in which aliases name them."""
+        return tuple(dict.fromkeys(self.aliases.values()))
+
+    def sql(self) -> str:
+        """Write the view as a SELECT; a column's name tells its alias (T_tweetId)."""
+        select = ", ".join(f"{alias}.{name} AS {alias}_{name}" for alias, name in self.output)
+        sources = ", ".join(f"{table} {alias}" for alias, table in self.aliases.items())
+        return f"SELECT {select} FROM {sources} WHERE {' AND '.join(self.equalities)}"
+
+
+def fanout() -> JoinView:
+    """Join a tweet to the followers of its user."""
+    columns = ("F.followerId", "T.userId", "T.tweetId", "T.tweetDate")
+    return JoinView({"F": "follower", "T": "tweet"}, ("F.userId = T.userId",), columns)
+
+
+def follower_chain(joins: int) -> JoinView:
+    """Join a tweet to the followers of its user, to theirs, and so on."""
+    hops = range(1, joins)
+    aliases = {"U": "user", "T": "tweet"} | {f"F{hop}": "follower" for hop in hops}
+    equalities = ["U.userId = T.userId", "F1.userId = T.userId"]
+    equalities += [f"F{hop}.userId = F{hop - 1}.followerId" for hop in hops[1:]]
+    columns = ("T.tweetId", *(f"F{hop}.followerId" for hop in hops))
+    return JoinView(aliases, tuple(equalities), columns)
+
+
+def retweet_chain(joins: int) -> JoinView:
+    """Join a follower to the tweets of the user, to their retweets, to theirs, and so on."""
+    hops = range(1, joins)
+    aliases = {"F": "follower", "T": "tweet"} | {f"R{hop}": "retweet" for hop in hops}
+    equalities = ["F.userId = T.userId", "R1.retweetTweetId = T.tweetId"]
+    equalities += [f"R{hop}.retweetTweetId = R{hop - 1}.tweetId" for hop in hops[1:]]
+    columns = ("F.followerId", "T.tweetId", *(f"R{hop}.tweetId" for hop in hops))
+    return JoinView(aliases, tuple(equalities), columns)
+
+
+def q1() -> JoinView:
+    """Join a tweet to the followers of its user: who reads what."""
+    columns = ("F.followerId", "T.tweetId")
+    return JoinView({"F": "follower", "T": "tweet"}, ("F.userId = T.userId",), columns)
+
+
+def q2() -> JoinView:
+    """Join a tweet to its retweets."""
+    columns = ("T.userId", "T.tweetId", "R.userId", "R.tweetId")
+    return JoinView({"T": "tweet", "R": "retweet"}, ("T.tweetId = R.retweetTweetId",), columns)
+
+
+def q3() -> JoinView:
+    """Join a tweet to the followers of its user and to its retweets."""
+    aliases = {"F": "follower", "T": "tweet", "R": "retweet"}
+    equalities = ("F.userId = T.userId", "T.tweetId = R.retweetTweetId")
+    return JoinView(aliases, equalities, ("F.followerId", "T.tweetId", "R.userId", "R.tweetId"))

@@ -1,0 +1,274 @@
+"""The workloads: for each name a view, the base tables to load and the diffs to apply.
+
+    inputs = read("q3", folder)          inputs.tables   {"follower": Arrow table, ...}, loaded
+                                         inputs.diffs    [Entry("insert", "tweet", rows), ...]
+    for batch in batches(inputs.diffs, 1000): ...
+
+The folder is one that `prepare` filled, or any with the same columns (data.py). The q workloads
+hold back the last tweets and retweets by date: as many as the chains have diffs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from joingraph.bench import views
+from joingraph.bench.churn import CHURN_TABLES, DELETE, INSERT, UPDATE_PRE, write_churn
+from joingraph.bench.data import (
+    SIZES,
+    Column,
+    Columns,
+    Size,
+    column_names,
+    read_columns,
+    write_base,
+    write_fanout,
+)
+from joingraph.bench.views import TABLES, JoinView
+from joingraph.errors import JoinGraphError
+
+FANOUTS = (1, 10, 30, 50, 70, 100)
+JOINS = (2, 3, 4, 5)
+KINDS = ("IPT", "DPT", "IJT", "DJT")  # insert or delete of a projected tuple or a join tuple
+FIRST_KIND_ID = 3 * 10**8
+OPERATIONS = {INSERT: "insert", DELETE: "delete", UPDATE_PRE: "update"}
+
+
+class Entry(NamedTuple):
+    """Diffs of one table and one operation; an update has a row after for each row before."""
+
+    operation: str
+    table: str
+    rows: pa.Table
+    post: pa.Table | None = None
+
+
+class Inputs(NamedTuple):
+    """What a run needs: tables to load, untimed, then diffs in order."""
+
+    tables: Mapping[str, pa.Table]
+    diffs: list[Entry]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A view and where its inputs come from."""
+
+    name: str
+    view: JoinView
+    read: Callable[[JoinView, Path], Inputs]
+
+
+class UnknownWorkload(JoinGraphError):
+    """A workload that is not there, or not there yet."""
+
+
+def find(name: str) -> Workload:
+    """Look a workload up by its name."""
+    if name in AGGREGATES:
+        raise UnknownWorkload(
+            f"workload {name} maintains count(*), which views cannot do yet; "
+            f"run {name.removesuffix('agg')}, the same join without it"
+        )
+    if name not in WORKLOADS:
+        raise UnknownWorkload(f"no workload {name}; there are {', '.join(WORKLOADS)}")
+    return WORKLOADS[name]
+
+
+def read(name: str, folder: Path, *, max_diffs: int | None = None) -> Inputs:
+    """Read a workload's inputs, or those of its first diffs only."""
+    workload = find(name)
+    inputs = workload.read(workload.view, folder)
+    if max_diffs is None:
+        return inputs
+    return inputs._replace(diffs=next(batches(inputs.diffs, max_diffs), []))
+
+
+def prepare(name: str, folder: Path, size: Size | None = None) -> None:
+    """Write what the workload needs and the folder lacks; a size must agree with what is there."""
+    if not (folder / "user" / "columns.txt").exists():
+        write_base(folder, size or SIZES["small"])
+    users = column_names(folder / "user")[1]
+    if size and size.users != users:
+        raise JoinGraphError(
+            f"{folder} holds data for {users} users, {size.users} were asked for by --size; "
+            f"leave --size out, or give --data another folder"
+        )
+    diffs = diffs_in(folder)
+    if name == "churn" and not (folder / "churn" / "columns.txt").exists():
+        write_churn(folder, diffs)
+    fanout = folder / name / "tweet" / "columns.txt"
+    if name.startswith("fanout_") and not fanout.exists():
+        write_fanout(folder / name, int(name.removeprefix("fanout_")), diffs)
+
+
+def diffs_in(folder: Path) -> int:
+    """Tell how many diffs the workloads of a folder have."""
+    return column_names(folder / "chainF")[1]
+
+
+def batches(diffs: list[Entry], limit: int) -> Iterator[list[Entry]]:
+    """Cut the diffs, in order, into batches of `limit`; the last may be smaller."""
+    batch: list[Entry] = []
+    room = limit
+    for entry in diffs:
+        start = 0
+        while start < len(entry.rows):
+            part = _part(entry, start, room)
+            batch.append(part)
+            start += len(part.rows)
+            room -= len(part.rows)
+            if room == 0:
+                yield batch
+                batch, room = [], limit
+    if batch:
+        yield batch
+
+
+def _part(entry: Entry, start: int, length: int) -> Entry:
+    post = None if entry.post is None else entry.post.slice(start, length)
+    return entry._replace(rows=entry.rows.slice(start, length), post=post)
+
+
+def _table(columns: Mapping[str, Column]) -> pa.Table:
+    return pa.table({name: pa.array(values) for name, values in columns.items()})
+
+
+def _stored(folder: Path, table: str) -> Columns:
+    """Read a base table; the planted users live in a folder of their own."""
+    columns = read_columns(folder / table)
+    if table == "user":
+        columns = _stacked(columns, read_columns(folder / "user_plants"))
+    return columns
+
+
+def _stacked(above: Columns, below: Columns) -> Columns:
+    return {name: np.concatenate([values, below[name]]) for name, values in above.items()}
+
+
+def _base(view: JoinView, folder: Path) -> dict[str, Columns]:
+    return {table: _stored(folder, table) for table in view.tables}
+
+
+def _tables(columns: Mapping[str, Columns]) -> dict[str, pa.Table]:
+    return {table: _table(values) for table, values in columns.items()}
+
+
+def _read_fanout(view: JoinView, folder: Path, *, name: str) -> Inputs:
+    base = _base(view, folder)
+    base["follower"] = _stacked(base["follower"], read_columns(folder / name / "follower"))
+    tweets = _table(read_columns(folder / name / "tweet"))
+    return Inputs(_tables(base), [Entry("insert", "tweet", tweets)])
+
+
+def _read_chain(view: JoinView, folder: Path, *, name: str, table: str) -> Inputs:
+    rows = _table(read_columns(folder / name))
+    return Inputs(_tables(_base(view, folder)), [Entry("insert", table, rows)])
+
+
+def _read_last(view: JoinView, folder: Path) -> Inputs:
+    """Hold back the last tweets and retweets; they come in order of date, tweets first in a tie."""
+    base = _base(view, folder)
+    count = diffs_in(folder)
+    streams = [table for table in ("tweet", "retweet") if table in base]
+    events: list[tuple[Column, Column, Column]] = []
+    for number, table in enumerate(streams):
+        date = base[table]["tweetDate"]
+        places = np.argsort(date, kind="stable")[-count:]
+        events.append((date[places], np.full(len(places), number), places))
+    dates, numbers, places = (np.concatenate(parts) for parts in zip(*events, strict=True))
+    order = np.lexsort((places, numbers, dates))
+    diffs: list[Entry] = []
+    for run in _runs(numbers[order]):
+        table = streams[int(numbers[order][run.start])]
+        rows = _table(_rows(base[table], places[order][run]))
+        diffs.append(Entry("insert", table, rows))
+    for number, table in enumerate(streams):
+        base[table] = _without(base[table], places[numbers == number])
+    return Inputs(_tables(base), diffs)
+
+
+def _read_churn(view: JoinView, folder: Path) -> Inputs:
+    rows = read_columns(folder / "churn")
+    operation = np.minimum(rows["op"], UPDATE_PRE)
+    diffs: list[Entry] = []
+    for run in _runs(operation * len(CHURN_TABLES) + rows["table"]):
+        table = CHURN_TABLES[int(rows["table"][run.start])]
+        part = {name: rows[f"c{place}"][run] for place, name in enumerate(TABLES[table])}
+        if operation[run.start] == UPDATE_PRE:
+            pre = _table({name: values[::2] for name, values in part.items()})
+            post = _table({name: values[1::2] for name, values in part.items()})
+            diffs.append(Entry("update", table, pre, post))
+        else:
+            diffs.append(Entry(OPERATIONS[int(operation[run.start])], table, _table(part)))
+    return Inputs(_tables(_base(view, folder)), diffs)
+
+
+def _read_kind(view: JoinView, folder: Path, *, kind: str) -> Inputs:
+    """Make diffs that touch a projected tuple only (PT), or a whole join tuple (JT).
+
+    Insert and delete of a kind mirror each other: what one inserts, the other deletes.
+    """
+    base = _base(view, folder)
+    table, key = ("retweet", "retweetTweetId") if "retweet" in base else ("tweet", "userId")
+    count = diffs_in(folder)
+    rng = np.random.default_rng(5)
+    if kind.endswith("PT"):
+        diffs = _rows(base[table], rng.integers(len(base[table][key]), size=count))
+        diffs["tweetId"] = FIRST_KIND_ID + np.arange(count)
+    else:
+        values, first = np.unique(base[table][key], return_index=True)
+        chosen = rng.permutation(len(values))[: min(count, len(values) // 2)]
+        diffs = _rows(base[table], first[chosen])
+        kept = np.flatnonzero(~np.isin(base[table][key], values[chosen]))
+        base[table] = _rows(base[table], kept)
+    if kind.startswith("D"):
+        base[table] = _stacked(base[table], diffs)
+        return Inputs(_tables(base), [Entry("delete", table, _table(diffs))])
+    return Inputs(_tables(base), [Entry("insert", table, _table(diffs))])
+
+
+def _rows(columns: Columns, places: Column) -> Columns:
+    return {name: values[places] for name, values in columns.items()}
+
+
+def _without(columns: Columns, places: Column) -> Columns:
+    return {name: np.delete(values, places) for name, values in columns.items()}
+
+
+def _runs(values: Column) -> Iterator[slice]:
+    """Yield the longest slices within which a value does not change."""
+    bounds = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
+    for start, stop in pairwise(bounds):
+        yield slice(start, stop)
+
+
+def _all() -> Iterator[Workload]:
+    for fanout in FANOUTS:
+        name = f"fanout_{fanout}"
+        yield Workload(name, views.fanout(), partial(_read_fanout, name=name))
+    for joins in JOINS:
+        read_tweets = partial(_read_chain, name="chainF", table="tweet")
+        yield Workload(f"chainF_{joins}", views.follower_chain(joins), read_tweets)
+    for joins in JOINS:
+        read_followers = partial(_read_chain, name="chainR", table="follower")
+        yield Workload(f"chainR_{joins}", views.retweet_chain(joins), read_followers)
+    queries = {"q1": views.q1(), "q2": views.q2(), "q3": views.q3()}
+    for name, view in queries.items():
+        yield Workload(name, view, _read_last)
+    yield Workload("churn", views.q3(), _read_churn)
+    for name, view in queries.items():
+        for kind in KINDS:
+            yield Workload(f"{name}_{kind}", view, partial(_read_kind, kind=kind))
+
+
+WORKLOADS: Mapping[str, Workload] = {workload.name: workload for workload in _all()}
+AGGREGATES = ("q1agg", "q2agg", "q3agg")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import joingraph as jg
 from tests import ENGINES, LOOKAHEADS
 from tests.golden.__main__ import differences
 from tests.golden.literals import Reader, parse, render, render_row, tokens
@@ -36,6 +40,21 @@ def test_a_script_with_a_wrong_expectation_fails() -> None:
     )
     found = differences(script, ENGINES[0], LOOKAHEADS[0]).splitlines()
     assert found[0] == "line 4: > insert t (1)" and {"- + (2)", "+ + (1)"} <= set(found)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_no_base_table_is_read_after_loading(engine: str) -> None:
+    """The graph is self-maintainable: what was loaded may be gone, and diffs still find it."""
+    tables = {"a": "CREATE TABLE a (x INT, p INT)", "b": "CREATE TABLE b (x INT, q INT)"}
+    view = jg.View("SELECT a.p, b.q FROM a JOIN b ON a.x = b.x", tables=tables)
+    graph = jg.JoinGraph(view, engine=engine)
+    rows = pa.table({"x": pa.array([1, 2], pa.int32()), "p": pa.array([10, 11], pa.int32())})
+    base = weakref.ref(rows)
+    graph.load({"a": rows})
+    del rows
+    gc.collect()
+    assert base() is None
+    assert graph.insert("b", [(2, 20)]).rows() == [("insert", (11, 20), 1)]
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
+from pathlib import Path
 
 import pytest
 
+from joingraph import JoinGraph
+from tests.bags import bag
+from tests.oracle.__main__ import main
 from tests.oracle.case import Entry
 from tests.oracle.generate import case
-from tests.oracle.judges import Model
 from tests.oracle.run import Disagreement, Runner
 from tests.oracle.search import search
 
@@ -36,7 +40,7 @@ def test_a_seed_always_gives_the_same_case() -> None:
 def test_the_oracle_notices_a_row_that_only_the_judges_see() -> None:
     """A runner that cannot fail holds nothing: tell the judges of one insert more."""
     seed = next(n for n in range(1000) if widest(n))
-    runner = Runner(replace(case(seed), load=(), batches=()))
+    runner = Runner(replace(case(seed), load=(), batches=(), last=None))
     table = runner.case.tables[0]
     row = tuple(column.kind.values[0] for column in table.columns)
     runner.model.apply([Entry("insert", table.name, (row,))])
@@ -53,6 +57,23 @@ def widest(seed: int) -> bool:
 
 def test_judges_tell_minus_zero_from_zero() -> None:
     """Rows are compared by repr, so a view that loses the sign of zero is wrong."""
-    seed = next(n for n in range(1000) if widest(n))
-    model = Model(case(seed))
-    assert model.view() == model.view()
+    assert bag([(0.0,)]) != bag([(-0.0,)]) and bag([(1,)]) != bag([(True,)])
+    assert bag([(float("nan"),)]) == bag([(float("nan"),)])
+
+
+def test_a_run_is_recorded_with_what_it_was_of(tmp_path: Path) -> None:
+    """The record in benchmarks/results names seeds, steps, machine, commit and date."""
+    path = tmp_path / "oracle.json"
+    assert main(["--cases", "3", "--seed", "5", "--json", str(path)]) == 0
+    result = json.loads(path.read_text())
+    assert result["seeds"] == [5, 7] and result["disagreements"] == 0
+    assert result["steps"] == sum(case(seed).steps for seed in (5, 6, 7))
+    assert {"machine", "commit", "date", "seconds", "lookaheads"} <= result.keys()
+
+
+def test_a_failing_case_is_told_small_and_with_its_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Break the comparison: what is told is one line to replay it and a script of few lines."""
+    monkeypatch.setattr(JoinGraph, "count", lambda graph: -1)
+    (told,) = search([11]).failures
+    assert "python -m tests.oracle --replay 11" in told
+    assert told.count("> batch") <= 1 and "CREATE VIEW" in told

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import sys
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
@@ -16,12 +17,12 @@ from tests.golden.play import play
 from tests.golden.script import SCRIPTS, Script, read
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Play the scripts named, or all; 1 if one gives what it does not expect."""
     parser = argparse.ArgumentParser(prog="python -m tests.golden", description=__doc__)
     parser.add_argument("files", nargs="*", type=Path, help="scripts; all of them if none is named")
     parser.add_argument("--update", action="store_true", help="write down what comes out now")
-    asked = parser.parse_args()
+    asked = parser.parse_args(arguments)
     wrong = 0
     for path in asked.files or sorted(SCRIPTS.glob("*.txt")):
         script = read(path)

@@ -17,7 +17,7 @@ from joingraph.viewdiff import ViewDiff
 from tests.bags import Change, Row, bag, difference, fold, pairs, shift
 from tests.golden.dump import dump
 from tests.golden.literals import Reader, render_row, tokens
-from tests.golden.script import Script, Step
+from tests.golden.script import Script, Step, unquoted
 
 Entry = tuple[str, str, list[Row]] | tuple[str, str, list[Row], list[Row]]
 
@@ -79,7 +79,7 @@ class Player:
         rows: dict[str, list[Row]] = {}
         for entry in step.entries:
             table, *rest = list(tokens(entry.removeprefix("load ")))
-            rows.setdefault(table, []).extend(Reader(rest).rows())
+            rows.setdefault(unquoted(table), []).extend(Reader(rest).rows())
         self.graph.load({table: self.arrow(table, some) for table, some in rows.items()})
         self.rows = bag(self.scan())
         return []
@@ -125,6 +125,7 @@ def rows_of(table: pa.Table) -> list[Row]:
 def read_entry(text: str) -> Entry:
     """Read one entry of a batch."""
     kind, table, *rest = tokens(text)
+    table = unquoted(table)
     reader = Reader(rest)
     if kind != "update":
         return (kind, table, list(reader.rows()))

@@ -111,13 +111,18 @@ def parse_head(head: list[str]) -> tuple[dict[str, str], dict[str, str], str]:
             settings[name] = value.strip()
         elif not line.startswith("#"):
             sql.append(line)
-    *creates, view = [each.strip() for each in "\n".join(sql).split(";") if each.strip()]
+    *creates, view = [each for each in re.split(r";\s*(?:\n|$)", "\n".join(sql)) if each.strip()]
     return settings, {table_name(create): create for create in creates}, view
 
 
 def table_name(create: str) -> str:
     """Find the table that a CREATE TABLE text declares."""
-    found = re.match(r"CREATE\s+TABLE\s+(\"[^\"]+\"|`[^`]+`|\w+)", create, re.IGNORECASE)
+    found = re.match(r"\s*CREATE\s+TABLE\s+(\"(?:[^\"]|\"\")+\"|\w+)", create, re.IGNORECASE)
     if found is None:
         raise ValueError(f"expected CREATE TABLE, found {create[:40]!r}")
-    return found[1].strip('"`')
+    return unquoted(found[1])
+
+
+def unquoted(name: str) -> str:
+    """Take the quotes off a name, if it has any."""
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name

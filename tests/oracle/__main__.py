@@ -12,7 +12,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -21,9 +21,9 @@ from tests.oracle.search import BATCHES_MAX, Found, machine, replay, search
 CHUNK = 50
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked; 1 if any case disagrees."""
-    asked = arguments()
+    asked = read_arguments(arguments)
     if asked.replay is not None:
         told = replay(asked.replay, asked.batches)
         print(told or f"seed {asked.replay}: no disagreement")
@@ -44,17 +44,20 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def arguments() -> argparse.Namespace:
+def read_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.oracle", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.oracle",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--cases", type=int, default=1000, help="how many views with their feeds")
     parser.add_argument("--seed", type=int, default=0, help="the first case's seed")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--batches", type=int, default=BATCHES_MAX, help="the longest feed")
     parser.add_argument("--json", type=Path, help="write the result to this file")
     parser.add_argument("--replay", type=int, metavar="SEED", help="run and shrink one case")
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 def chunked(seed: int, cases: int) -> Iterator[range]:

@@ -124,12 +124,6 @@ class Entry:
         """The rows that are new."""
         return self.rows if self.kind == "insert" else self.post
 
-    @property
-    def asked(self) -> tuple[object, ...]:
-        """The entry as `JoinGraph.apply` takes it."""
-        rows = (self.rows, self.post) if self.kind == "update" else (self.rows,)
-        return (self.kind, self.table, *map(list, rows))
-
     def diffs(self) -> Iterable[Entry]:
         """Cut the entry into one entry a diff."""
         for i, row in enumerate(self.rows):
@@ -162,6 +156,7 @@ class Case:
     plain: bool
     load: tuple[Entry, ...]
     batches: tuple[Batch, ...]
+    last: Batch | None  # one with huge numbers, which may overflow
 
     @property
     def steps(self) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 from tests.oracle.case import Batch, Entry, Row, Table, View
+from tests.oracle.kinds import INTEGERS
 
 NULLS = 0.08
 PATHS_MAX = 1500
@@ -98,6 +99,17 @@ class Feed:
         if self.random.random() < 0.5:
             return Entry("delete", name, (fresh,))
         return Entry("update", name, (fresh,), (self.row(name),))
+
+    def overflowing(self) -> Batch:
+        """Insert a row with the largest integers there are, one diff: it applies whole or not."""
+        name = self.random.choice(self.used)
+        row = tuple(
+            2 ** (column.kind.arrow.bit_width - 1) - 1
+            if column.kind in INTEGERS and self.random.random() < 0.5
+            else value
+            for column, value in zip(self.tables[name].columns, self.row(name), strict=True)
+        )
+        return Batch((Entry("insert", name, (row,)),))
 
 
 def frequent(random: Random, values: Sequence[object]) -> object:

@@ -33,7 +33,8 @@ def case(seed: int, batches_max: int = 6) -> Case:
         missing = feed.missing(noticed)
         batches[at] = dataclasses.replace(batches[at], missing=missing, at=place)
     dialect = random.choice(DIALECTS) if plain else "duckdb"
-    return Case(seed, tuple(tables), view, dialect, plain, load, tuple(batches))
+    last = feed.overflowing() if not plain and random.random() < 0.15 else None
+    return Case(seed, tuple(tables), view, dialect, plain, load, tuple(batches), last)
 
 
 def random_tables(random: Random, *, plain: bool) -> list[Table]:

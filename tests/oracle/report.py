@@ -20,6 +20,8 @@ def script(case: Case) -> str:
         lines += ["> load", *(f"    {load_line(entry)}" for entry in case.load), ""]
     for batch in case.batches:
         lines += batch_lines(batch, model)
+    if case.last is not None:
+        lines += ["# May overflow:", *entry_lines(case.last.entries)]
     return "\n".join(lines)
 
 

@@ -28,6 +28,8 @@ def shrink(case: Case, fails: Fails, rounds_max: int = 400) -> Case:
 
 def candidates(case: Case) -> Iterator[Case]:
     """Yield cases with one thing less."""
+    if case.last is not None:
+        yield replace(case, last=None)
     for i in reversed(range(len(case.batches))):
         yield replace(case, batches=case.batches[:i])
         yield replace(case, batches=without(case.batches, i))
@@ -58,6 +60,7 @@ def without_a_row(case: Case) -> Iterator[Case]:
 def without_table(case: Case, at: int) -> Case:
     """Drop a table that the view does not read."""
     name = case.tables[at].name
+    assert case.last is None or case.last.entries[0].table != name
     load = tuple(each for each in case.load if each.table != name)
     batches = tuple(
         replace(batch, entries=tuple(each for each in batch.entries if each.table != name))

@@ -12,8 +12,9 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from tests.oracle.search import BATCHES_MAX, Found, machine, replay, search
@@ -31,7 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     start = time.perf_counter()
     steps, wrong = 0, []
     chunks = list(chunked(asked.seed, asked.cases))
-    for done, found in enumerate(in_jobs(chunks, asked.batches, asked.jobs), 1):
+    job = partial(search, batches_max=asked.batches, together=asked.together)
+    for done, found in enumerate(in_jobs(job, chunks, asked.jobs), 1):
         steps += found.steps
         wrong += found.failures
         for failure in found.failures:
@@ -55,6 +57,9 @@ def read_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="the first case's seed")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--batches", type=int, default=BATCHES_MAX, help="the longest feed")
+    parser.add_argument(
+        "--together", action="store_true", help="all look-ahead modes on one graph: faster"
+    )
     parser.add_argument("--json", type=Path, help="write the result to this file")
     parser.add_argument("--replay", type=int, metavar="SEED", help="run and shrink one case")
     return parser.parse_args(arguments)
@@ -66,13 +71,13 @@ def chunked(seed: int, cases: int) -> Iterator[range]:
         yield range(first, min(first + CHUNK, seed + cases))
 
 
-def in_jobs(chunks: list[range], batches_max: int, jobs: int) -> Iterator[Found]:
+def in_jobs(job: Callable[[range], Found], chunks: list[range], jobs: int) -> Iterator[Found]:
     """Search all pieces, in one process or several."""
     if jobs == 1:
-        yield from (search(chunk, batches_max) for chunk in chunks)
+        yield from map(job, chunks)
         return
     with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(search, chunks, [batches_max] * len(chunks))
+        yield from pool.map(job, chunks)
 
 
 def show_progress(steps: int, seconds: float, done: float) -> None:
@@ -88,6 +93,7 @@ def write_result(asked: argparse.Namespace, steps: int, wrong: int, seconds: flo
         "cases": asked.cases,
         "seeds": [asked.seed, asked.seed + asked.cases - 1],
         "batches_max": asked.batches,
+        "together": asked.together,
         "steps": steps,
         "disagreements": wrong,
         "seconds": round(seconds, 1),

@@ -19,6 +19,9 @@ from tests.bags import Change, bag, difference, fold, pairs, shift
 from tests.oracle.ask import asked, declared, loaded
 from tests.oracle.case import Batch, Case, Entry
 from tests.oracle.judges import Model
+from tests.oracle.together import TogetherEngine
+
+TOGETHER = "reference, all modes together"
 
 
 class Disagreement(Exception):
@@ -31,7 +34,7 @@ class Runner:
     One graph of a case with a missing row may skip it; some cases feed one more graph diff by diff.
     """
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, *, together: bool = False) -> None:
         self.case = case
         self.model = Model(case)
         self.random = Random(case.seed)
@@ -43,6 +46,8 @@ class Runner:
             for engine in ENGINES
             for mode in LOOKAHEADS
         }
+        if together:
+            self.graphs = {(TOGETHER, self.skips or "all"): self.make_together()}
         one, another = self.random.choice(ENGINES), self.random.choice(LOOKAHEADS)
         self.single = self.make(one, another, "error") if self.chance(0.25) else None
         self.expected: Counter[str] = Counter()
@@ -50,6 +55,12 @@ class Runner:
     def make(self, engine: str, lookahead: str, on_missing: str) -> jg.JoinGraph:
         """Make an empty graph."""
         return jg.JoinGraph(self.view, engine=engine, lookahead=lookahead, on_missing=on_missing)
+
+    def make_together(self) -> jg.JoinGraph:
+        """Make one graph that walks in every look-ahead mode (together.py)."""
+        graph = self.make("reference", "none", "skip" if self.skips else "error")
+        graph.engine = TogetherEngine(self.view.plan)
+        return graph
 
     def chance(self, share: float) -> bool:
         """Decide by the case's seed."""

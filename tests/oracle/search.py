@@ -28,15 +28,17 @@ class Found(NamedTuple):
     failures: list[str]
 
 
-def search(seeds: Iterable[int], batches_max: int = BATCHES_MAX) -> Found:
-    """Run the cases of some seeds."""
+def search(
+    seeds: Iterable[int], batches_max: int = BATCHES_MAX, *, together: bool = False
+) -> Found:
+    """Run the cases of some seeds, with all look-ahead modes on one graph if `together`."""
     steps, failures = 0, []
     for seed in seeds:
         asked = case(seed, batches_max)
         steps += asked.steps
-        wrong = failure(asked)
+        wrong = failure(asked, together=together)
         if wrong is not None:
-            failures.append(told(asked, wrong, batches_max))
+            failures.append(told(asked, failure(asked) or wrong, batches_max))
     return Found(steps, failures)
 
 
@@ -47,10 +49,10 @@ def replay(seed: int, batches_max: int = BATCHES_MAX) -> str:
     return told(asked, wrong, batches_max) if wrong is not None else ""
 
 
-def failure(asked: Case) -> BaseException | None:
+def failure(asked: Case, *, together: bool = False) -> BaseException | None:
     """Run a case; give what went wrong. Any error at all is wrong: the case is in the language."""
     try:
-        Runner(asked).run()
+        Runner(asked, together=together).run()
     except NotThere:
         raise
     except Exception as error:  # noqa: BLE001 (whatever it is, it is what we search for)

@@ -1,0 +1,118 @@
+"""All look-ahead modes over one graph: what one mode answers, every mode must answer.
+
+Filtering, the graph's rows and DuckDB's part are the same for all modes, and they are most of a
+step's time. So one graph keeps the notes of every mode side by side (they use different fields),
+and every walk is made once for each: the effects of each change and the rows of each scan must be
+the same paths, or the step disagrees. `check` holds the notes of each mode to first principles.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+import pyarrow as pa
+
+from joingraph.batch import Entry
+from joingraph.engine import Applied
+from joingraph.generators.count import count
+from joingraph.generators.diffs import Effect, effects
+from joingraph.generators.rows import to_rows
+from joingraph.generators.scan import all_paths, blocks
+from joingraph.graph import Change, Diff, JoinTuple, Move
+from joingraph.maintainers.check import check
+from joingraph.maintainers.lookahead import look_ahead
+from joingraph.maintainers.rows import maintain
+from joingraph.plan.model import Plan
+from joingraph.reference import ReferenceEngine
+from tests import LOOKAHEADS
+
+T = TypeVar("T")
+
+
+class AllLooks:
+    """Takes note of every change in every mode; answers in the mode that is asked."""
+
+    def __init__(self, engine: ReferenceEngine) -> None:
+        self.modes = {mode: look_ahead(mode, engine.graph) for mode in LOOKAHEADS}
+
+    def entered(self, new: JoinTuple) -> None:
+        """Let every mode take note of a new join tuple."""
+        for look in self.modes.values():
+            look.entered(new)
+
+    def left(self, old: JoinTuple) -> None:
+        """Let every mode take note of a join tuple that is gone."""
+        for look in self.modes.values():
+            look.left(old)
+
+    def is_open(self, at: JoinTuple, entry: int | None) -> bool:
+        """Say what all modes but the ignorant ones must agree on."""
+        exact, lazy = (
+            self.modes["exact"].is_open(at, entry),
+            self.modes["global"].is_open(at, entry),
+        )
+        assert exact == lazy, f"{at}, entered by {entry}: exact says {exact}, global says {lazy}"
+        assert self.modes["local"].is_open(at, entry) or not exact, f"{at}: local sees too little"
+        return exact
+
+
+class TogetherEngine(ReferenceEngine):
+    """The reference form, every walk made in every look-ahead mode."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan, "none")
+        self.looks = AllLooks(self)
+        self.look = self.looks
+
+    def apply(self, entries: Sequence[Entry], *, skip: bool, generate: bool) -> Applied:
+        """Apply a batch whole, or raise and leave the graph as it was."""
+        admitted, refused = self.admit(entries)
+        done: list[Diff] = []
+        found: list[tuple[int, Effect]] = []
+        try:
+            for number, diffs in admitted if skip or not refused else ():
+                for diff in diffs:
+                    changed = maintain(self.graph, self.look, diff)
+                    done.append(diff)
+                    found += ((number, each) for each in self.agreed(changed))
+            return Applied(to_rows(self.plan, found), refused)
+        except BaseException:
+            for alias, pre, post in reversed(done):
+                maintain(self.graph, self.look, Diff(alias, post, pre))
+            raise
+
+    def agreed(self, changed: Iterable[Change | Move]) -> list[Effect]:
+        """Generate in every mode; all must give the same."""
+        each_mode = [
+            [effect for change in changed for effect in effects(self.graph, look, change)]
+            for look in self.looks.modes.values()
+        ]
+        return same(each_mode)
+
+    def scan(self) -> Iterator[pa.RecordBatch]:
+        """Read the view from a starting alias of its own in every mode."""
+        aliases = len(self.graph.tuples)
+        each_mode = [
+            list(all_paths(self.graph, look, number % aliases))
+            for number, look in enumerate(self.looks.modes.values())
+        ]
+        yield from blocks(self.graph, same(each_mode))
+
+    def count(self) -> int:
+        """Count in every mode."""
+        (found,) = {count(self.graph, look) for look in self.looks.modes.values()}
+        return found
+
+    def check(self) -> None:
+        """Hold the notes of every mode to first principles."""
+        for look in self.looks.modes.values():
+            check(self.graph, look)
+
+
+def same(lists: Sequence[list[T]]) -> list[T]:
+    """Give the first of several lists that must hold the same."""
+    first, *others = (Counter(each) for each in lists)
+    assert all(first == other for other in others), "look-ahead modes walk different paths"
+    return lists[0]

@@ -1,0 +1,1 @@
+../../../joingraph/__init__.py

@@ -1,0 +1,59 @@
+# Everything a visitor or a maintainer runs, with nothing but make and Python 3.11+ installed.
+
+PYTHON ?= python3
+N ?= 1000
+BIN := .venv/bin
+READY := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test style types golden check fuzz bench clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@echo
+	@echo "The first run makes .venv and fills it; PYTHON=python3.13 chooses its interpreter."
+
+demo: $(READY) ## watch subscribers' timelines being kept fresh, for 15 seconds
+	@$(BIN)/joingraph demo
+
+test: $(READY) ## run the suite and report the branches it covers
+	@$(BIN)/python -m pytest --cov --cov-report=term
+
+style: $(READY)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet .
+
+types: $(READY)
+	@$(BIN)/mypy
+	@$(BIN)/pyright --pythonpath $(BIN)/python
+
+golden: $(READY)
+	@$(BIN)/python -m pytest -q tests/test_golden.py tests/test_tidy.py
+
+check: style types golden ## style, types and golden scripts, in under a minute
+
+fuzz: $(READY) ## compare N random views and feeds with the oracle (N=1000)
+	@$(BIN)/python -m tests.oracle --cases $(N)
+
+bench: .venv/.ready-bench ## measure joingraph on the workloads of docs/benchmarks.md
+	@$(BIN)/joingraph bench
+
+clean: ## remove .venv and everything generated
+	rm -rf .venv build dist *.egg-info .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "joingraph needs Python 3.11 or newer, but $(PYTHON) is $$($(PYTHON) --version 2>&1);"; \
+	  echo "name a newer one, for example: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	@echo "Making .venv with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv .venv || { \
+	  echo "$(PYTHON) cannot make virtual environments; on Debian and Ubuntu install python3-venv"; \
+	  exit 1; }
+	@echo "Installing joingraph and what its tests need (a minute or two, once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $@
+
+.venv/.ready-bench: $(READY)
+	@echo "Installing what the benchmarks need"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	@touch $@

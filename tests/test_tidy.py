@@ -1,0 +1,297 @@
+"""The house style as a test: each rule takes one parsed file and yields its complaints.
+
+A rule that good sense must break is broken openly: the place stands in `EXCEPTIONS` with a reason.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+STAGES = ("filters", "maintainers", "generators")
+FOLDERS = ("joingraph", *STAGES, "tests", "benchmarks", "examples")
+
+# "path" or "path:name" -> why the rule gives way there.
+EXCEPTIONS: dict[str, str] = {}
+
+# Core files that put the stages in order; every other core file knows nothing of them.
+DRIVERS = (
+    "joingraph/cli.py",
+    "joingraph/joingraph.py",
+    "joingraph/kernels/",
+    "joingraph/pipeline",
+    "joingraph/reference.py",
+    "joingraph/spark/",
+    "joingraph/studio/",
+)
+
+
+class File(NamedTuple):
+    """A parsed source file; `path` is relative to the checkout, with forward slashes."""
+
+    path: str
+    text: str
+    tree: ast.Module
+
+
+Rule = Callable[[File], Iterator[tuple[int, str]]]
+FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def parse(path: str, text: str) -> File:
+    return File(path, text, ast.parse(text))
+
+
+def is_code(file: File) -> bool:
+    return file.path.split("/")[0] in ("joingraph", *STAGES)
+
+
+def functions(file: File) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (node for node in ast.walk(file.tree) if isinstance(node, FUNCTION))
+
+
+def every_file_opens_with_a_docstring(file: File) -> Iterator[tuple[int, str]]:
+    if file.text.strip() and not ast.get_docstring(file.tree):
+        yield 1, "says nothing of what it is for: begin with a docstring"
+
+
+def files_and_functions_are_short(file: File) -> Iterator[tuple[int, str]]:
+    lines = file.text.count("\n")
+    if lines > 400 and file.path not in EXCEPTIONS:
+        yield 401, f"has {lines} lines, at most 400"
+    for node in functions(file):
+        length = (node.end_lineno or node.lineno) - node.lineno + 1
+        if length > 40 and f"{file.path}:{node.name}" not in EXCEPTIONS:
+            yield node.lineno, f"{node.name} has {length} lines, at most 40"
+
+
+def lines_fit_in_100_columns(file: File) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(file.text.splitlines(), 1):
+        if len(line) > 100:
+            yield number, f"is {len(line)} columns wide, at most 100"
+
+
+EMPTY_WORDS = {"manager", "helper", "helpers", "util", "utils"}
+
+
+def words(name: str) -> list[str]:
+    return re.findall(r"[a-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower())
+
+
+def names_say_what_a_thing_does(file: File) -> Iterator[tuple[int, str]]:
+    if EMPTY_WORDS & set(words(Path(file.path).stem)):
+        yield 1, f"{Path(file.path).name} does not say what it holds"
+    for node in ast.walk(file.tree):
+        if isinstance(node, (ast.ClassDef, *FUNCTION)):
+            found = set(words(node.name))
+            # A base row is a word of ours; a Base class is not.
+            if found & EMPTY_WORDS or (
+                isinstance(node, ast.ClassDef) and node.name.endswith("Base")
+            ):
+                yield node.lineno, f"{node.name} does not say what it does"
+
+
+def type_checking_imports(file: File) -> set[ast.AST]:
+    """The imports that only type checkers see."""
+    return {
+        child
+        for node in file.tree.body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for child in node.body
+    }
+
+
+def imports_stand_at_the_top(file: File) -> Iterator[tuple[int, str]]:
+    allowed = set(file.tree.body) | type_checking_imports(file)
+    for node in ast.walk(file.tree):
+        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+            continue
+        if isinstance(node, ast.ImportFrom) and node.level:
+            yield node.lineno, f"imports relatively: {ast.unparse(node)}"
+        if node not in allowed and file.path not in EXCEPTIONS:
+            yield node.lineno, f"imports below the top: {ast.unparse(node)}"
+
+
+def imported_modules(file: File) -> Iterator[tuple[int, str]]:
+    """Name each module that a file imports; `from a import b` counts as a and as a.b."""
+    for node in ast.walk(file.tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.lineno, node.module
+            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def stages_never_import_one_another(file: File) -> Iterator[tuple[int, str]]:
+    own = file.path.split("/")[0]
+    if not is_code(file) or file.path.startswith(DRIVERS):
+        return
+    others = tuple(f"joingraph.{stage}" for stage in STAGES if stage != own)
+    for line, module in imported_modules(file):
+        if ".".join(module.split(".")[:2]) in others:
+            yield line, f"{own} must not know {module}"
+
+
+def names_come_from_where_they_are_defined(file: File) -> Iterator[tuple[int, str]]:
+    if not is_code(file) or file.path == "joingraph/__init__.py":
+        return
+    for node in ast.walk(file.tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("joingraph."):
+            home = source_of(node.module or "")
+            for alias in node.names:
+                if home and not is_defined_in(home, alias.name):
+                    yield node.lineno, f"{node.module} does not define {alias.name}"
+
+
+def source_of(module: str) -> Path | None:
+    """Find a module's file in the checkout, if it has one."""
+    parts = module.split(".")[1:]
+    inside = ROOT.joinpath(*parts) if parts[0] in STAGES else ROOT.joinpath("joingraph", *parts)
+    found = [path for path in (inside.with_suffix(".py"), inside / "__init__.py") if path.exists()]
+    return found[0] if found else None
+
+
+def is_defined_in(home: Path, name: str) -> bool:
+    if home.name == "__init__.py" and (
+        (home.parent / f"{name}.py").exists() or (home.parent / name).is_dir()
+    ):
+        return True
+    return name not in names_imported_by(home)
+
+
+@cache
+def names_imported_by(home: Path) -> set[str]:
+    return {
+        alias.asname or alias.name
+        for node in ast.walk(ast.parse(home.read_text(encoding="utf-8")))
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+    }
+
+
+def parameters_are_few(file: File) -> Iterator[tuple[int, str]]:
+    # A kernel has no object to carry its arrays; a test takes its cases as parameters.
+    most = 8 if file.path.startswith("joingraph/kernels/") else 4
+    for node in functions(file):
+        names = [arg.arg for arg in node.args.posonlyargs + node.args.args]
+        counted = [name for name in names if name not in ("self", "cls")]
+        known = node.name.startswith("test_") or f"{file.path}:{node.name}" in EXCEPTIONS
+        if len(counted) > most and not known:
+            yield node.lineno, f"{node.name} takes {len(counted)} parameters, at most {most}"
+        if node.args.kwarg:
+            yield node.lineno, f"{node.name} takes **{node.args.kwarg.arg}: name its parameters"
+
+
+STATEMENTS = (
+    *(ast.Assert, ast.Assign, ast.AugAssign, ast.Delete, ast.For, ast.If, ast.Import),
+    *(ast.ImportFrom, ast.Raise, ast.Return, ast.Try, ast.While, ast.With, *FUNCTION, ast.ClassDef),
+)
+
+
+def is_commented_out(comment: str) -> bool:
+    text = comment.lstrip("#").strip()
+    if text.endswith(":"):
+        text += " pass"
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError):
+        return False
+    return any(
+        isinstance(node, STATEMENTS)
+        or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))
+        for node in body
+    )
+
+
+def comments_are_sentences(file: File) -> Iterator[tuple[int, str]]:
+    for token in tokenize.generate_tokens(io.StringIO(file.text).readline):
+        if token.type == tokenize.COMMENT:
+            if re.search(r"\b(TO" + r"DO|FIX" + r"ME|XXX|HACK)\b", token.string):
+                yield token.start[0], f"leaves work for later: {token.string}"
+            elif is_commented_out(token.string):
+                yield token.start[0], f"keeps code in a comment: {token.string}"
+
+
+def code_does_not_branch_on_versions(file: File) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(file.tree):
+        if isinstance(node, ast.Attribute) and node.attr == "version_info" and is_code(file):
+            yield node.lineno, "branches on the version of Python"
+
+
+RULES: tuple[Rule, ...] = (
+    every_file_opens_with_a_docstring,
+    files_and_functions_are_short,
+    lines_fit_in_100_columns,
+    names_say_what_a_thing_does,
+    imports_stand_at_the_top,
+    stages_never_import_one_another,
+    names_come_from_where_they_are_defined,
+    parameters_are_few,
+    comments_are_sentences,
+    code_does_not_branch_on_versions,
+)
+
+
+@cache
+def source_files() -> list[File]:
+    return [
+        parse(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
+        for folder in FOLDERS
+        for path in sorted((ROOT / folder).rglob("*.py"))
+    ]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_every_file_keeps_the_rule(rule: Rule) -> None:
+    complaints = [
+        f"{file.path}:{line}: {text}" for file in source_files() for line, text in rule(file)
+    ]
+    assert not complaints, "\n" + "\n".join(complaints)
+
+
+BREACHES: dict[Rule, tuple[str, str]] = {
+    every_file_opens_with_a_docstring: ("joingraph/x.py", "x = 1\n"),
+    files_and_functions_are_short: ("joingraph/x.py", "def f():\n" + "    f()\n" * 40),
+    lines_fit_in_100_columns: ("joingraph/x.py", "x = " + "1" * 97),
+    names_say_what_a_thing_does: ("joingraph/x.py", "class RowManager: ..."),
+    imports_stand_at_the_top: ("joingraph/x.py", "def f():\n    import os\n"),
+    stages_never_import_one_another: ("filters/x.py", "from joingraph.maintainers import rows\n"),
+    names_come_from_where_they_are_defined: (
+        "filters/x.py",
+        "from joingraph.expression import Iterator\n",
+    ),
+    parameters_are_few: ("joingraph/x.py", "def f(a, b, c, d, e): ..."),
+    comments_are_sentences: ("joingraph/x.py", "x = 1\n# x = " + "2\n"),
+    code_does_not_branch_on_versions: ("joingraph/x.py", "import sys\nsys.version_info\n"),
+}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_every_rule_can_be_broken(rule: Rule) -> None:
+    path, text = BREACHES[rule]
+    assert list(rule(parse(path, text)))
+
+
+def test_core_does_not_know_the_stages_but_its_drivers_do() -> None:
+    text = "from joingraph.filters import rows\n"
+    assert list(stages_never_import_one_another(parse("joingraph/view.py", text)))
+    assert not list(stages_never_import_one_another(parse("joingraph/joingraph.py", text)))
+
+
+def test_a_comment_of_words_is_not_taken_for_code() -> None:
+    for comment in ("# Insert comes first.", "# noqa: E402", "# rows, counts", "# why: (a, b)"):
+        assert not is_commented_out(comment)
+
+
+def test_every_exception_is_still_needed() -> None:
+    paths = {file.path for file in source_files()}
+    assert {place.split(":")[0] for place in EXCEPTIONS} <= paths

@@ -95,7 +95,7 @@ def scaled(values: pa.Array, type: pa.DataType) -> Converted:
 def saturate(args: Sequence[Datum], type: pa.DataType) -> Datum:
     """A real as an integer: cut, and held at the limits."""
     (values,) = columns(args)
-    info = np.iinfo(type.to_pandas_dtype())
+    info = np.iinfo(str(type))
     low = pc.less_equal(values, pa.scalar(float(info.min)))
     high = pc.greater_equal(values, pa.scalar(float(info.max)))
     inside = pc.if_else(pc.or_(low, high), pa.scalar(0.0), values)
@@ -116,8 +116,8 @@ def _none(values: pa.Array) -> pa.Array:
 
 def _within(values: pa.Array, type: pa.DataType) -> Converted:
     """Convert integers; those out of the range have no answer."""
-    info = np.iinfo(type.to_pandas_dtype())
-    source = np.iinfo(values.type.to_pandas_dtype())
+    info = np.iinfo(str(type))
+    source = np.iinfo(str(values.type))
     if info.min <= source.min and source.max <= info.max:
         return pc.cast(values, type), _none(values)
     low = pa.scalar(max(info.min, source.min), values.type)
@@ -127,7 +127,7 @@ def _within(values: pa.Array, type: pa.DataType) -> Converted:
 
 
 def _round(values: pa.Array, type: pa.DataType, mode: str) -> Converted:
-    info = np.iinfo(type.to_pandas_dtype())
+    info = np.iinfo(str(type))
     if pa.types.is_decimal(values.type):
         return _round_decimal(values, type, mode)
     whole = pc.round(values, round_mode=mode)
@@ -143,7 +143,7 @@ def _round(values: pa.Array, type: pa.DataType, mode: str) -> Converted:
 def _round_decimal(values: pa.Array, type: pa.DataType, mode: str) -> Converted:
     roomy = values.cast(pa.decimal256(values.type.precision + 1, values.type.scale))
     whole = pc.round(roomy, round_mode=mode)
-    info = np.iinfo(type.to_pandas_dtype())
+    info = np.iinfo(str(type))
     width = pa.decimal256(76, 0)
     wide = whole.cast(width)
     inside = pc.and_(

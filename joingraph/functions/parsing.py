@@ -116,14 +116,14 @@ def read_prefix(texts: pa.Array, type: pa.DataType) -> pa.Array:
     """Read the integer that each text begins with, 0 for none, held at the limits of the type."""
     digits = pc.extract_regex(texts, r"^[ \t\n\v\f\r]*(?P<digits>[+-]?[0-9]+)")
     found = pc.struct_field(digits, [0]).to_pylist()
-    info = np.iinfo(type.to_pandas_dtype())
+    info = np.iinfo(str(type))
     numbers = [min(max(int(each or 0), info.min), info.max) for each in found]
     return pa.array(numbers, type, mask=texts.is_null().to_numpy(zero_copy_only=False))
 
 
 def _reader(type: pa.DataType) -> Callable[[str], Value | None]:
     if type in INTEGERS:
-        info = np.iinfo(type.to_pandas_dtype())
+        info = np.iinfo(str(type))
         return lambda text: _integer(text, int(info.min), int(info.max))
     if type in FLOATS:
         return lambda text: float(text) if re.fullmatch(FLOAT, text) else None

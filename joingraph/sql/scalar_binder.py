@@ -175,7 +175,7 @@ def fold(literal: Literal, type: pa.DataType) -> Literal | None:
 
 def fits(value: int, type: pa.DataType) -> bool:
     """Tell whether an integer type has a value."""
-    info = np.iinfo(type.to_pandas_dtype())
+    info = np.iinfo(str(type))
     return bool(info.min <= value <= info.max)
 
 

@@ -27,11 +27,11 @@ line 1, column 13: not spark SQL: Expected table name but got the end of the tex
               ^
 
 ==== spark
-SELECT text tweet FROM tweet WHERE AND
+SELECT text tweet FROM tweet WHERE text AND
 ----
-line 1, column 36: not spark SQL: Required keyword: 'this' missing for And.
-  SELECT text tweet FROM tweet WHERE AND
-                                     ^
+line 1, column 41: not spark SQL: Required keyword: 'expression' missing for And.
+  SELECT text tweet FROM tweet WHERE text AND
+                                          ^
 
 ==== spark
 SELEC text FROM tweet

@@ -8,14 +8,17 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
+from random import Random
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from joingraph import JoinGraph
 from tests.bags import bag
 from tests.oracle.__main__ import main
 from tests.oracle.case import Entry
-from tests.oracle.generate import case
+from tests.oracle.generate import case, drawn
 from tests.oracle.run import Disagreement, Runner
 from tests.oracle.search import search
 
@@ -29,6 +32,18 @@ def test_random_views_and_feeds_agree_with_a_recomputation() -> None:
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         failures = [each for found in pool.map(search, chunks) for each in found.failures]
     assert not failures, "\n\n".join(failures[:3])
+
+
+@settings(
+    max_examples=200,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example],
+)
+@given(st.randoms(use_true_random=False))
+def test_cases_that_hypothesis_builds_agree_too(random: Random) -> None:
+    """Hypothesis makes every choice of the case, so it can make a failing one small."""
+    Runner(drawn(random, seed=0)).run()
 
 
 def test_a_seed_always_gives_the_same_case() -> None:

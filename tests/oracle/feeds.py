@@ -44,9 +44,8 @@ class Feed:
         present = len(self.rows[name])
         count = self.random.choices((0, 1, 2, 4), (1, 60, 25, 14))[0]
         insert = 0 if present >= self.rows_max else 9 if present < self.rows_max // 2 else 3
-        delete, update = (3, 3) if present else (0, 0)
-        kind = self.random.choices(("insert", "delete", "update"), (insert, delete, update))[0]
-        if kind == "insert":
+        kind = self.random.choices(("insert", "delete", "update"), (insert, 3, 3))[0]
+        if kind == "insert" or not present:
             return self.insert(name, min(count, self.rows_max - present))
         if kind == "delete":
             return self.delete(name, min(count, present))

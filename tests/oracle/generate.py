@@ -17,7 +17,11 @@ DIALECTS = ("duckdb", "spark", "postgres", "sqlite")
 
 def case(seed: int, batches_max: int = 6) -> Case:
     """Make tables, a view over them and a feed of 3 to `batches_max` batches."""
-    random = Random(seed)
+    return drawn(Random(seed), seed, batches_max)
+
+
+def drawn(random: Random, seed: int, batches_max: int = 6) -> Case:
+    """Make a case of whatever makes the choices: a seed, or hypothesis while it shrinks."""
     plain = random.random() < 0.25
     tables = random_tables(random, plain=plain)
     view = random_view(random, tables, plain=plain)

@@ -53,7 +53,7 @@ DAYS = days("1969-12-31", "2000-02-29", "2015-02-02")
 MOMENTS = moments("1969-12-31", "1969-12-31T23:59:59.999999", "2015-02-02")
 
 INTEGERS = (
-    Kind("TINYINT", pa.int8(), "number", SMALL, 77, sums=True),
+    Kind("TINYINT", pa.int8(), "number", SMALL, 7, sums=True),
     Kind("SMALLINT", pa.int16(), "number", SMALL, 77, sums=True),
     Kind("INTEGER", pa.int32(), "number", SMALL, 77, sums=True),
     Kind("BIGINT", pa.int64(), "number", SMALL, 77, sums=True),

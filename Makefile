@@ -6,7 +6,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test style types golden check fuzz bench clean
+.PHONY: help demo test style types golden check kernels fuzz bench clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -31,6 +31,9 @@ golden: $(READY)
 	@$(BIN)/python -m pytest -q tests/test_golden.py tests/test_tidy.py
 
 check: style types golden ## style, types and golden scripts, in under a minute
+
+kernels: $(READY) ## test the compiled graph in the making (compiles for minutes)
+	@$(BIN)/python -m pytest -q -m kernels tests/test_kernels.py tests/test_kernels_parts.py
 
 fuzz: $(READY) ## compare N random views and feeds with the oracle (N=1000)
 	@$(BIN)/python -m tests.oracle --cases $(N)

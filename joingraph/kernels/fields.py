@@ -1,0 +1,103 @@
+"""Where each word of the descriptors lies: the one vocabulary of Python and the kernels.
+
+    state      one word a field; addresses of everything else
+    vertex     VERTEX_WORDS a join vertex          seat     SEAT_WORDS an alias at a vertex
+    alias      ALIAS_WORDS an alias                link     LINK_WORDS a vertex of an alias
+    tour       TOUR_WORDS a start of traversals    level    LEVEL_WORDS a step of a tour
+    op         OP_WORDS a change of one alias, in the order they are made
+
+The graph's own records:
+
+    vertex value   | key words | per seat: a group |                          stride W words
+        group      COUNT: length            LEAF: offset, sized length
+                   EDGE, NODE: offset, sized length [, live]                  (live: exact only)
+        sized length = (1 + log2 capacity) << 40 | length, so that all zero is a valid empty list
+    LEAF list      a block of p columns: column c begins at offset + c * capacity
+    EDGE list      entry = other vertex value's id << 32 | the entry's place in the list there
+    NODE list      entry = the node record's id
+    node record    | used, complete | per link: value id << 32 | place | projected words |
+    index slot     32 bits of hash << 32 | id + 1
+"""
+
+from __future__ import annotations
+
+# kinds of alias
+COUNT, LEAF, EDGE, NODE = 0, 1, 2, 3
+# look-ahead modes
+NONE, LOCAL, GLOBAL, EXACT = 0, 1, 2, 3
+# kinds of op; an update changes keys, a move does not; the new row follows the old one
+INSERT, DELETE, UPDATE, MOVE = 0, 1, 2, 3
+# how a run ends: all ops are done, or the block must be taken before it goes on
+DONE, FULL = 0, 1
+# where an op stands between two runs
+P_START, P_EMIT, P_WALK, P_MIDDLE, P_EMIT_POST, P_WALK_POST = 0, 1, 2, 3, 4, 5
+# what a plugged traversal returns when a block cannot hold the diff
+OVERFLOW = -1
+
+LENGTH = (1 << 40) - 1
+LOW = (1 << 32) - 1
+USED = 1 << 62
+# a value that no column holds: of no int narrower than 64 bits, no decimal's high word, no id;
+# the filter refuses it in the columns whose every bit pattern is a value
+NULL_WORD = -0x7A3F9D215C8EB461
+
+# state
+HEAP, TOP, FREE = 0, 1, 2
+VERTICES, ALIASES, LOOKAHEAD = 3, 4, 5
+OPS, OP_COUNT, CURSOR, PHASE = 6, 7, 8, 9
+OUT, STRIDE, ROWS, LIMIT = 10, 11, 12, 13
+SEGMENTS, SEGMENT_COUNT, SINK = 14, 15, 16
+COLUMNS, COLUMN_COUNT = 17, 18
+SOURCES, WHEELS, STACK, STACK_TOP = 19, 20, 21, 22
+DEPTH, SPARE, SILENT, VERTEX_COUNT = 23, 24, 25, 26
+ALIAS_COUNT, AHEAD = 27, 28
+STATE_WORDS = 32
+
+# vertex
+V_RECORDS, V_INDEX, V_MASK, V_NEXT, V_FREE, V_LIVE = 0, 1, 2, 3, 4, 5
+V_STRIDE, V_KEY, V_SEATS, V_SEAT_COUNT, V_INDEX_BASE, V_TOUR = 6, 7, 8, 9, 10, 11
+V_NUMBER = 12
+VERTEX_WORDS = 16
+
+# seat
+S_ALIAS, S_KIND, S_OFFSET, S_LENGTH, S_LIVE, S_LINK, S_PLACE = 0, 1, 2, 3, 4, 5, 6
+SEAT_WORDS = 8
+
+# alias
+A_KIND, A_LINKS, A_LINK_COUNT, A_PROJECTED, A_RECORDS, A_NEXT, A_FREE = 0, 1, 2, 3, 4, 5, 6
+A_ROWS, A_STRIDE, A_WIDTH, A_KEY_WORDS, A_TOUR, A_SOURCE, A_PLUG = 7, 8, 9, 10, 11, 12, 13
+A_INSERT = 14
+ALIAS_WORDS = 16
+
+# link
+L_VERTEX, L_NUMBER, L_OFFSET, L_LENGTH, L_LIVE, L_KEY, L_PLACE = 0, 1, 2, 3, 4, 5, 6
+LINK_WORDS = 8
+
+# tour: how a traversal goes on from an alias' row, or from a vertex value
+T_LEVELS, T_COUNT = 0, 1
+TOUR_WORDS = 2
+
+# level: COUNT levels weigh, the others loop; the last LEAF is copied in runs
+H_KIND, H_ALIAS, H_VERTEX, H_OFFSET, H_LIVE, H_LINK, H_PROJECTED = 0, 1, 2, 3, 4, 5, 6
+LEVEL_WORDS = 8
+
+# the state of a traversal, per level
+W_POSITION, W_END, W_BASE, W_WEIGHT = 0, 1, 2, 3
+WALK_WORDS = 4
+
+# a source of output words: word c lies at base + c * step bytes
+SOURCE_WORDS = 2
+
+# op: which diff, which alias and kind, where its row lies
+O_DIFF, O_ALIAS, O_KIND, O_ROW = 0, 1, 2, 3
+OP_WORDS = 4
+
+# segment of a block: the rows from `start` on belong to an op and count `weight` times
+G_START, G_OP, G_WEIGHT = 0, 1, 2
+SEGMENT_WORDS = 3
+
+# rows a block holds, rows after which it is handed out, room for overshooting stores
+BLOCK_ROWS = 1 << 17
+BLOCK_LIMIT = 1 << 16
+COLUMN_STRIDE = BLOCK_ROWS + 72
+FREE_CLASSES = 48

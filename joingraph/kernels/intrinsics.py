@@ -1,0 +1,195 @@
+"""The machine operations of the kernels, and the decorator that compiles them.
+
+    ld(base, i), sto(base, i, value)     the int64 at base + 8 * i, aligned or not
+    ldb(base, i)                         the byte at base + i, 0 … 255
+    copy8(to, i, of, j), fill8(to, i, v) eight words at once, wherever they lie
+    prefetch(base, i)                    ask for the line at base + 8 * i
+    mix(key)                             a well-mixed 64-bit hash of a word
+    call3(function, a, b, c)             call compiled code by its address
+
+Addresses are int64. There are three modes, settled when this module is imported:
+raw (the default), checked (JOINGRAPH_KERNELS=checked: every access is compared with the fences of
+memory.py and counted as a violation instead of being made) and interpreted (NUMBA_DISABLE_JIT=1).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+from llvmlite import binding
+from numba import njit, types
+from numba.core.ccallback import CFunc
+
+from joingraph.kernels import machine
+from joingraph.kernels.machine import FENCES_SYMBOL, MULTIPLIER, SECRET
+from joingraph.kernels.memory import FENCES, byte_at, word_at
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+INTERPRETED = bool(numba.config.DISABLE_JIT)  # type: ignore[attr-defined]  # set dynamically
+CHECKED = not INTERPRETED and os.environ.get("JOINGRAPH_KERNELS") == "checked"
+
+PLUG_SIGNATURE = ((types.int64,) * 3, types.int64)
+_ALL = (1 << 64) - 1
+
+
+def runtime_stamp() -> str:
+    """Name the version of this folder's code and of numba: cached machine code belongs to one."""
+    digest = hashlib.sha256(f"{numba.__version__} {CHECKED}".encode())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+STAMP = runtime_stamp()
+
+
+def kernel(function: F) -> F:
+    """Compile a function of int64s, cached on disk; it releases the GIL when Python calls it."""
+    return compiled(function, inline=False)
+
+
+def small(function: F) -> F:
+    """Compile a kernel of a few lines, which is always inlined where it is called."""
+    return compiled(function, inline=True)
+
+
+def compiled(function: F, *, inline: bool) -> F:
+    """Compile a function, unless kernels are interpreted."""
+    if INTERPRETED:
+        return function
+    made: Any = njit(nogil=True, cache=True, error_model="numpy", forceinline=inline)(function)
+    stamp(made)
+    return cast(F, made)
+
+
+def stamp(made: Any) -> None:
+    """Bind cached code to the runtime's stamp.
+
+    Numba's cache sees changes in a function's own file only, but the code of the kernels it calls
+    is in it too: so its stamp is the whole folder's.
+    """
+    made._cache._cache_file._source_stamp = STAMP
+
+
+PLUGS: dict[int, Callable[[int, int, int], int]] = {}  # interpreted: kernels by their address
+
+
+def plug(function: Callable[[int, int, int], int]) -> int:
+    """Compile a kernel that other kernels call by its address; gives the address."""
+    if INTERPRETED:
+        PLUGS[id(function)] = function
+        return id(function)
+    made: Any = CFunc(function, PLUG_SIGNATURE, {}, {"error_model": "numpy"})
+    made.enable_caching()
+    stamp(made)
+    made.compile()
+    _kept.append(made)
+    return int(made.address)
+
+
+_kept: list[Any] = []  # machine code lives as long as its CFunc
+
+
+def mix_twin(key: int) -> int:
+    """Mix as the machine does: the two halves of a 128-bit product, folded."""
+    product = ((key & _ALL) ^ SECRET) * MULTIPLIER
+    folded = (product >> 64) ^ (product & _ALL)
+    return folded - (1 << 64) if folded >> 63 else folded
+
+
+if INTERPRETED:
+
+    def ld(base: int, index: int) -> int:
+        """Load the word at base + 8 * index."""
+        return int(word_at(base + 8 * index).value)
+
+    def ldb(base: int, index: int) -> int:
+        """Load the byte at base + index."""
+        return byte_at(base + index)
+
+    def sto(base: int, index: int, value: int) -> None:
+        """Store a word at base + 8 * index."""
+        assert -(1 << 63) <= value < 1 << 63, "a word has 64 bits"
+        word_at(base + 8 * index).value = int(value)
+
+    def copy8(to: int, i: int, of: int, j: int) -> None:
+        """Copy eight words."""
+        for lane in range(8):
+            sto(to, i + lane, ld(of, j + lane))
+
+    def fill8(to: int, i: int, value: int) -> None:
+        """Store one word eight times."""
+        for lane in range(8):
+            sto(to, i + lane, value)
+
+    def prefetch(base: int, index: int) -> None:
+        """Do nothing: a hint changes no result."""
+
+    def call3(function: int, a: int, b: int, c: int) -> int:
+        """Call a kernel by its address."""
+        return PLUGS[function](a, b, c)
+
+    mix = mix_twin
+
+elif CHECKED:
+    binding.add_symbol(FENCES_SYMBOL, FENCES.ctypes.data)
+
+    @kernel
+    def _inside(low: int, high: int) -> bool:
+        known = machine.fences()
+        for place in range(machine.ld(known, 1)):
+            above = machine.ld(known, 2 + 2 * place) <= low
+            if above and high <= machine.ld(known, 3 + 2 * place):
+                return True
+        machine.sto(known, 0, machine.ld(known, 0) + 1)
+        return False
+
+    @kernel
+    def ld(base: int, index: int) -> int:
+        """Load the word at base + 8 * index."""
+        if _inside(base + 8 * index, base + 8 * index + 8):
+            word: int = machine.ld(base, index)
+            return word
+        return 0
+
+    @kernel
+    def ldb(base: int, index: int) -> int:
+        """Load the byte at base + index."""
+        if _inside(base + index, base + index + 1):
+            byte: int = machine.ldb(base, index)
+            return byte
+        return 0
+
+    @kernel
+    def sto(base: int, index: int, value: int) -> None:
+        """Store a word at base + 8 * index."""
+        if _inside(base + 8 * index, base + 8 * index + 8):
+            machine.sto(base, index, value)
+
+    @kernel
+    def copy8(to: int, i: int, of: int, j: int) -> None:
+        """Copy eight words."""
+        if _inside(to + 8 * i, to + 8 * i + 64) and _inside(of + 8 * j, of + 8 * j + 64):
+            machine.copy8(to, i, of, j)
+
+    @kernel
+    def fill8(to: int, i: int, value: int) -> None:
+        """Store one word eight times."""
+        if _inside(to + 8 * i, to + 8 * i + 64):
+            machine.fill8(to, i, value)
+
+    prefetch, mix, call3 = machine.prefetch, machine.mix, machine.call3
+else:
+    ld, ldb, sto, copy8, fill8 = machine.ld, machine.ldb, machine.sto, machine.copy8, machine.fill8
+    prefetch, mix, call3 = machine.prefetch, machine.mix, machine.call3
+
+
+def check_fences() -> None:
+    """Raise if a checked kernel has tried to leave its regions."""
+    assert FENCES[0] == 0, f"{FENCES[0]} accesses outside of all regions"

@@ -1,0 +1,307 @@
+"""Links a base row into the graph and takes it out again, whatever its alias' kind.
+
+In: an alias' descriptor and the address of a row (key words, projected words); the records of its
+vertex values have been found and lie in the state's sources, at the vertex' number. Invariant:
+after each call all lists, back references and (if kept) live counts agree.
+"""
+
+from __future__ import annotations
+
+from joingraph.kernels.entries import (
+    identity_at,
+    link_of,
+    list_at,
+    node_at,
+    record_at,
+    swap,
+)
+from joingraph.kernels.fields import (
+    A_FREE,
+    A_KEY_WORDS,
+    A_KIND,
+    A_LINK_COUNT,
+    A_NEXT,
+    A_PROJECTED,
+    A_ROWS,
+    COUNT,
+    EDGE,
+    EXACT,
+    L_KEY,
+    L_LENGTH,
+    L_LIVE,
+    L_NUMBER,
+    L_OFFSET,
+    L_VERTEX,
+    LEAF,
+    LENGTH,
+    LOOKAHEAD,
+    LOW,
+    S_LENGTH,
+    SEAT_WORDS,
+    SOURCES,
+    USED,
+    V_KEY,
+    V_SEAT_COUNT,
+    V_SEATS,
+)
+from joingraph.kernels.intrinsics import kernel, ld, small, sto
+from joingraph.kernels.lists import append, append_row, find_row, remove_row, shorten
+from joingraph.kernels.lookahead import complete, deaden, enliven, settle, spread
+from joingraph.kernels.table import drop, find, put
+
+
+@small
+def bind(st: int, ln: int, record: int) -> None:
+    """Note which vertex value a link has on the path."""
+    sto(ld(st, SOURCES), 2 * ld(ln, L_NUMBER), record)
+
+
+@small
+def bound(st: int, ln: int) -> int:
+    """Give the vertex value that a link has on the path."""
+    return ld(ld(st, SOURCES), 2 * ld(ln, L_NUMBER))
+
+
+@kernel
+def put_values(st: int, ad: int, row: int) -> None:
+    """Find or make the vertex values of a row."""
+    for link in range(ld(ad, A_LINK_COUNT)):
+        ln = link_of(ad, link)
+        bind(st, ln, put(ld(ln, L_VERTEX), row + ld(ln, L_KEY) * 8))
+
+
+@kernel
+def find_values(st: int, ad: int, row: int) -> bool:
+    """Find the vertex values of a row; false if one does not exist."""
+    for link in range(ld(ad, A_LINK_COUNT)):
+        ln = link_of(ad, link)
+        record = find(ld(ln, L_VERTEX), row + ld(ln, L_KEY) * 8)
+        if record == 0:
+            return False
+        bind(st, ln, record)
+    return True
+
+
+@kernel
+def link_row(st: int, ad: int, row: int) -> None:
+    """Add a row to the lists of its vertex values."""
+    kind = ld(ad, A_KIND)
+    sto(ad, A_ROWS, ld(ad, A_ROWS) + 1)
+    if kind == EDGE:
+        link_edge(st, ad)
+    elif kind > EDGE:
+        link_node(st, ad, row)
+    else:
+        ln = link_of(ad, 0)
+        record = bound(st, ln)
+        if kind == COUNT:
+            sto(record, ld(ln, L_LENGTH), ld(record, ld(ln, L_LENGTH)) + 1)
+        else:
+            group = record + ld(ln, L_OFFSET) * 8
+            append_row(st, group, ld(ad, A_PROJECTED), row + ld(ad, A_KEY_WORDS) * 8)
+        if (ld(record, ld(ln, L_LENGTH)) & LENGTH) == 1 and ld(st, LOOKAHEAD) == EXACT:
+            spread(st, ld(ln, L_VERTEX), record, ad, 1)
+    settle(st)
+
+
+@kernel
+def unlink_row(st: int, ad: int, row: int) -> bool:
+    """Take a row out of the lists of its vertex values; false if it is not there."""
+    at = find_place(st, ad, row)
+    if at < 0:
+        return False
+    kind = ld(ad, A_KIND)
+    sto(ad, A_ROWS, ld(ad, A_ROWS) - 1)
+    if kind == EDGE:
+        unlink_edge(st, ad, at)
+    elif kind > EDGE:
+        unlink_node(st, ad, at)
+    else:
+        ln = link_of(ad, 0)
+        record = bound(st, ln)
+        if kind == COUNT:
+            sto(record, ld(ln, L_LENGTH), ld(record, ld(ln, L_LENGTH)) - 1)
+        else:
+            remove_row(st, record + ld(ln, L_OFFSET) * 8, ld(ad, A_PROJECTED), at)
+        if (ld(record, ld(ln, L_LENGTH)) & LENGTH) == 0 and ld(st, LOOKAHEAD) == EXACT:
+            spread(st, ld(ln, L_VERTEX), record, ad, 0)
+    settle(st)
+    drop_values(st, ad)
+    return True
+
+
+@kernel
+def drop_values(st: int, ad: int) -> None:
+    """Free the vertex values that have lost their last row."""
+    for link in range(ld(ad, A_LINK_COUNT)):
+        ln = link_of(ad, link)
+        vd, record = ld(ln, L_VERTEX), bound(st, ln)
+        if ld(vd, V_KEY) > 0 and empty(vd, record):
+            drop(vd, record)
+
+
+@kernel
+def empty(vd: int, record: int) -> bool:
+    """Say whether no alias has a row at a vertex value."""
+    seat = ld(vd, V_SEATS)
+    for _ in range(ld(vd, V_SEAT_COUNT)):
+        if (ld(record, ld(seat, S_LENGTH)) & LENGTH) != 0:
+            return False
+        seat += SEAT_WORDS * 8
+    return True
+
+
+@kernel
+def find_place(st: int, ad: int, row: int) -> int:
+    """Find a row: its position in a leaf's list, an edge's at link 0, a node's id; or -1."""
+    kind, ln = ld(ad, A_KIND), link_of(ad, 0)
+    if kind == COUNT:
+        return ld(bound(st, ln), ld(ln, L_LENGTH)) - 1
+    projected = row + ld(ad, A_KEY_WORDS) * 8
+    if kind == LEAF:
+        group = bound(st, ln) + ld(ln, L_OFFSET) * 8
+        return find_row(st, group, ld(ad, A_PROJECTED), projected)
+    if kind == EDGE:
+        return find_edge(st, ad)
+    return find_node(st, ad, projected)
+
+
+@kernel
+def shortest(st: int, ad: int) -> int:
+    """Choose the link whose list is the shortest at the bound values."""
+    best, least = 0, LENGTH
+    for link in range(ld(ad, A_LINK_COUNT)):
+        ln = link_of(ad, link)
+        length = ld(bound(st, ln), ld(ln, L_LENGTH)) & LENGTH
+        if length < least:
+            best, least = link, length
+    return best
+
+
+@kernel
+def find_edge(st: int, ad: int) -> int:
+    """Find an edge between the bound values: its position in the list at link 0, or -1."""
+    near = shortest(st, ad)
+    ln, far = link_of(ad, near), link_of(ad, 1 - near)
+    entries = list_at(st, ln, bound(st, ln))
+    wanted = identity_at(far, bound(st, far))
+    for at in range((ld(bound(st, ln), ld(ln, L_LENGTH)) & LENGTH) - 1, -1, -1):
+        if ld(entries, at) >> 32 == wanted:
+            return at if near == 0 else ld(entries, at) & LOW
+    return -1
+
+
+@kernel
+def find_node(st: int, ad: int, projected: int) -> int:
+    """Find a node of the bound values with the projected words at an address, or -1."""
+    ln = link_of(ad, shortest(st, ad))
+    entries = list_at(st, ln, bound(st, ln))
+    for at in range((ld(bound(st, ln), ld(ln, L_LENGTH)) & LENGTH) - 1, -1, -1):
+        if same_node(st, ad, node_at(ad, ld(entries, at)), projected):
+            return ld(entries, at)
+    return -1
+
+
+@kernel
+def same_node(st: int, ad: int, node: int, projected: int) -> bool:
+    """Say whether a node has the bound values and the projected words at an address."""
+    links = ld(ad, A_LINK_COUNT)
+    for link in range(links):
+        ln = link_of(ad, link)
+        if record_at(ln, ld(node, 1 + link) >> 32) != bound(st, ln):
+            return False
+    for word in range(ld(ad, A_PROJECTED)):
+        if ld(node, 1 + links + word) != ld(projected, word):
+            return False
+    return True
+
+
+@kernel
+def link_edge(st: int, ad: int) -> None:
+    """Add an edge between the two bound values."""
+    one, two = link_of(ad, 0), link_of(ad, 1)
+    near, far = bound(st, one), bound(st, two)
+    at_near = ld(near, ld(one, L_LENGTH)) & LENGTH
+    at_far = ld(far, ld(two, L_LENGTH)) & LENGTH
+    entry = append(st, near + ld(one, L_OFFSET) * 8, 1)
+    sto(entry, 0, (identity_at(two, far) << 32) | at_far)
+    entry = append(st, far + ld(two, L_OFFSET) * 8, 1)
+    sto(entry, 0, (identity_at(one, near) << 32) | at_near)
+    if ld(st, LOOKAHEAD) == EXACT:
+        if complete(ld(two, L_VERTEX), far, ad, ad):
+            enliven(st, ad, 0, near, at_near)
+        if complete(ld(one, L_VERTEX), near, ad, ad):
+            enliven(st, ad, 1, far, at_far)
+
+
+@kernel
+def unlink_edge(st: int, ad: int, at: int) -> None:
+    """Remove the edge at a position of the list at link 0."""
+    one, two = link_of(ad, 0), link_of(ad, 1)
+    near = bound(st, one)
+    entry = ld(list_at(st, one, near), at)
+    far = record_at(two, entry >> 32)
+    remove_entry(st, ad, 0, near, at)
+    remove_entry(st, ad, 1, far, entry & LOW)
+    shorten(st, near + ld(one, L_OFFSET) * 8, 1)
+    shorten(st, far + ld(two, L_OFFSET) * 8, 1)
+
+
+@kernel
+def remove_entry(st: int, ad: int, link: int, record: int, at: int) -> None:
+    """Move an entry to the end of its list, out of the live ones first."""
+    ln = link_of(ad, link)
+    if ld(st, LOOKAHEAD) == EXACT and at < ld(record, ld(ln, L_LIVE)):
+        deaden(st, ad, link, record, at)
+        at = ld(record, ld(ln, L_LIVE))
+    swap(st, ad, link, record, at, (ld(record, ld(ln, L_LENGTH)) & LENGTH) - 1)
+
+
+@kernel
+def link_node(st: int, ad: int, row: int) -> None:
+    """Add a node for the bound values, with the row's projected words."""
+    identity, links = take_node(ad), ld(ad, A_LINK_COUNT)
+    node, completed = node_at(ad, identity), 0
+    for link in range(links):
+        ln = link_of(ad, link)
+        record = bound(st, ln)
+        at = ld(record, ld(ln, L_LENGTH)) & LENGTH
+        sto(append(st, record + ld(ln, L_OFFSET) * 8, 1), 0, identity)
+        sto(node, 1 + link, (identity_at(ln, record) << 32) | at)
+        if complete(ld(ln, L_VERTEX), record, ad, ad):
+            completed += (1 << 32) | link
+    for word in range(ld(ad, A_PROJECTED)):
+        sto(node, 1 + links + word, ld(row, ld(ad, A_KEY_WORDS) + word))
+    sto(node, 0, USED | completed)
+    if ld(st, LOOKAHEAD) == EXACT:
+        missing = links - (completed >> 32)
+        last = links * (links - 1) // 2 - (completed & LOW)
+        for link in range(links):
+            if missing == 0 or (missing == 1 and last == link):
+                record = bound(st, link_of(ad, link))
+                enliven(st, ad, link, record, ld(node, 1 + link) & LOW)
+
+
+@kernel
+def unlink_node(st: int, ad: int, identity: int) -> None:
+    """Remove a node from the lists of its values and free it."""
+    node = node_at(ad, identity)
+    for link in range(ld(ad, A_LINK_COUNT)):
+        ln = link_of(ad, link)
+        remove_entry(st, ad, link, bound(st, ln), ld(node, 1 + link) & LOW)
+        shorten(st, bound(st, ln) + ld(ln, L_OFFSET) * 8, 1)
+    sto(node, 0, 0)
+    sto(node, 1, ld(ad, A_FREE))
+    sto(ad, A_FREE, identity + 1)
+
+
+@kernel
+def take_node(ad: int) -> int:
+    """Give a node's id: the last one freed, or the next."""
+    freed = ld(ad, A_FREE)
+    if freed:
+        sto(ad, A_FREE, ld(node_at(ad, freed - 1), 1))
+        return freed - 1
+    fresh = ld(ad, A_NEXT)
+    sto(ad, A_NEXT, fresh + 1)
+    return fresh

@@ -1,0 +1,113 @@
+"""Lists in the heap: blocks of p columns with a power-of-two capacity, freed ones reused.
+
+    group    | offset | (1 + log2 capacity) << 40 | length |      at `group` (an address)
+    block    column c begins at offset + c * capacity
+
+One free list for each (columns, log2 capacity), threaded through the blocks' first words.
+"""
+
+from __future__ import annotations
+
+from joingraph.kernels.fields import FREE, FREE_CLASSES, HEAP, LENGTH, TOP
+from joingraph.kernels.intrinsics import kernel, ld, small, sto
+
+
+@kernel
+def take_block(st: int, columns: int, log2: int) -> int:
+    """Give a block's offset: a freed one of that shape, or the heap's next."""
+    head = ld(st, FREE) + (columns * FREE_CLASSES + log2) * 8
+    offset = ld(head, 0)
+    if offset:
+        sto(head, 0, ld(ld(st, HEAP), offset))
+        return offset
+    offset = ld(st, TOP)
+    sto(st, TOP, offset + (columns << log2))
+    return offset
+
+
+@kernel
+def free_block(st: int, columns: int, log2: int, offset: int) -> None:
+    """Keep a block for reuse."""
+    head = ld(st, FREE) + (columns * FREE_CLASSES + log2) * 8
+    sto(ld(st, HEAP), offset, ld(head, 0))
+    sto(head, 0, offset)
+
+
+@kernel
+def resize(st: int, group: int, columns: int, log2: int) -> None:
+    """Move a list into a block of another capacity; -1 gives its block up (it is empty)."""
+    heap, offset = ld(st, HEAP), ld(group, 0)
+    length, old = ld(group, 1) & LENGTH, (ld(group, 1) >> 40) - 1
+    fresh = take_block(st, columns, log2) if log2 >= 0 else 0
+    if old >= 0:
+        for column in range(columns if length else 0):
+            to, of = heap + (fresh + (column << log2)) * 8, heap + (offset + (column << old)) * 8
+            for row in range(length):
+                sto(to, row, ld(of, row))
+        free_block(st, columns, old, offset)
+    sto(group, 0, fresh)
+    sto(group, 1, ((log2 + 1) << 40) | length)
+
+
+@small
+def append(st: int, group: int, columns: int) -> int:
+    """Lengthen a list by one row; gives the address of its first column there."""
+    sized = ld(group, 1)
+    length, size = sized & LENGTH, sized >> 40
+    if length == (1 << size) >> 1:
+        resize(st, group, columns, size)
+        sized = ld(group, 1)
+    sto(group, 1, sized + 1)
+    return ld(st, HEAP) + (ld(group, 0) + length) * 8
+
+
+@kernel
+def shorten(st: int, group: int, columns: int) -> None:
+    """Drop a list's last row; a list four times too large moves to a smaller block."""
+    sized = ld(group, 1) - 1
+    sto(group, 1, sized)
+    length, size = sized & LENGTH, sized >> 40
+    if length == 0:
+        resize(st, group, columns, -1)
+    elif length * 8 <= 1 << size and size > 4:
+        resize(st, group, columns, size - 2)
+
+
+@small
+def step_of(group: int) -> int:
+    """Say how many bytes lie between the columns of a list's block."""
+    return ((1 << (ld(group, 1) >> 40)) >> 1) * 8
+
+
+@kernel
+def append_row(st: int, group: int, columns: int, row: int) -> None:
+    """Append a row, whose words lie together at an address."""
+    place = append(st, group, columns)
+    step = step_of(group)
+    for column in range(columns):
+        sto(place + column * step, 0, ld(row, column))
+
+
+@kernel
+def find_row(st: int, group: int, columns: int, row: int) -> int:
+    """Give the position of the last row with the words at an address, or -1."""
+    block, step = ld(st, HEAP) + ld(group, 0) * 8, step_of(group)
+    for position in range((ld(group, 1) & LENGTH) - 1, -1, -1):
+        same = True
+        for column in range(columns):
+            if ld(block + column * step, position) != ld(row, column):
+                same = False
+                break
+        if same:
+            return position
+    return -1
+
+
+@kernel
+def remove_row(st: int, group: int, columns: int, position: int) -> None:
+    """Remove a row; the last one takes its place."""
+    block, step = ld(st, HEAP) + ld(group, 0) * 8, step_of(group)
+    last = (ld(group, 1) & LENGTH) - 1
+    for column in range(columns):
+        sto(block + column * step, position, ld(block + column * step, last))
+    shorten(st, group, columns)

@@ -1,0 +1,109 @@
+"""Memory that grows without being copied: address space is reserved, pages come when touched.
+
+    reserve(words)  ->  Region(address, words)        anonymous, zeroed, MAP_NORESERVE
+
+Kernels work on raw addresses; the Region keeps the mapping alive. Every live region is fenced:
+FENCES lists their bounds, and the checked and interpreted kernels refuse an access outside.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import sys
+import weakref
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Words = npt.NDArray[np.int64]
+
+MAX_REGIONS = 1 << 16
+SMALL_BYTES = 4 << 20
+# Python 3.11 and 3.12 do not name this flag
+NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0x40)
+# [violations, regions in use, low 0, high 0, low 1, high 1, ...]; a freed pair is 0, 0
+FENCES: Words = np.zeros(2 + 2 * MAX_REGIONS, np.int64)
+_free_fences: list[int] = []
+
+
+@dataclass(eq=False, slots=True, weakref_slot=True)
+class Region:
+    """A stretch of reserved memory; `words` is a view of it that must not outlive the region."""
+
+    area: mmap.mmap
+    words: Words
+    address: int
+
+    def release(self, start: int, end: int) -> None:
+        """Give the whole pages between two word indexes back; they read as zero afterwards."""
+        page = mmap.PAGESIZE // 8
+        first, last = -(-start // page) * page, end // page * page
+        if last > first:
+            self.area.madvise(mmap.MADV_DONTNEED, first * 8, (last - first) * 8)
+
+
+def reserve(words: int, *, huge: bool = False) -> Region:
+    """Reserve zeroed memory that takes up room only where it is touched.
+
+    Huge pages save address look-ups in large tables; the first few MiB stay with small pages, so
+    that small graphs stay small.
+    """
+    size = -(-words * 8 // mmap.PAGESIZE) * mmap.PAGESIZE
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE
+    area = mmap.mmap(-1, size, flags=flags)
+    if huge and size > SMALL_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
+        area.madvise(mmap.MADV_HUGEPAGE, SMALL_BYTES, size - SMALL_BYTES)
+    view = np.frombuffer(area, np.int64)
+    region = Region(area, view, view.ctypes.data)
+    weakref.finalize(region, _unfence, fence(region.address, region.address + size))
+    return region
+
+
+def fence(low: int, high: int) -> int:
+    """Allow accesses between two addresses; returns the place that `unfence` takes."""
+    place = _free_fences.pop() if _free_fences else int(FENCES[1])
+    assert place < MAX_REGIONS, "there are never that many graphs in one process"
+    FENCES[1] = max(int(FENCES[1]), place + 1)
+    FENCES[2 + 2 * place] = low
+    FENCES[3 + 2 * place] = high
+    return place
+
+
+def _unfence(place: int) -> None:
+    FENCES[2 + 2 * place] = 0
+    FENCES[3 + 2 * place] = 0
+    _free_fences.append(place)
+
+
+def word_at(address: int) -> ctypes.c_int64:
+    """Give the word at a fenced address, to read or write; outside of every fence is an error."""
+    return ctypes.c_int64.from_address(inside(address, 8))
+
+
+def byte_at(address: int) -> int:
+    """Read the byte at a fenced address."""
+    return ctypes.c_uint8.from_address(inside(address, 1)).value
+
+
+def inside(address: int, size: int) -> int:
+    """Insist that an access lies within one fence."""
+    bounds = FENCES[2 : 2 + 2 * int(FENCES[1])]
+    if not ((bounds[0::2] <= address) & (address + size <= bounds[1::2])).any():
+        raise IndexError(f"{size} bytes at {address:#x} lie in no region")
+    return int(address)
+
+
+@contextmanager
+def lent(*arrays: npt.NDArray[Any]) -> Generator[None]:
+    """Allow kernels to access arrays while this lasts."""
+    places = [fence(each.ctypes.data, each.ctypes.data + each.nbytes) for each in arrays]
+    try:
+        yield
+    finally:
+        for place in places:
+            _unfence(place)

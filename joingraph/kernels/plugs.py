@@ -1,0 +1,85 @@
+"""A view's own kernels, from text to their places in the graph: made in the background as needed.
+
+    an alias becomes hot -> write_insert, write_paths -> WORKER -> address -> put in place
+
+Until then, and for views too deep for nested loops, the plan-looping form serves: both work on the
+same memory, so one takes over from the other between two batches without a pause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from joingraph.kernels import fields as f
+from joingraph.kernels.codegen import has_plug, write_insert, write_paths
+from joingraph.kernels.layout import Layout
+from joingraph.kernels.memory import Words
+from joingraph.kernels.modules import WORKER, compile_text
+from joingraph.kernels.state import GraphMemory
+
+HOT_OPS = 512  # changes of an alias after which its kernels are worth compiling
+
+Progress = Callable[[int, int], None]  # kernels done, kernels in all
+
+
+class Plug(NamedTuple):
+    """A kernel of one alias: `field` says where its address belongs."""
+
+    alias: int
+    field: int
+
+
+class Plugs:
+    """Decides which kernels to make, and puts finished ones in their place."""
+
+    def __init__(self, layout: Layout, lookahead: int, memory: GraphMemory) -> None:
+        self.layout, self.lookahead, self.memory = layout, lookahead, memory
+        self.all = [
+            Plug(alias, field)
+            for alias in range(len(layout.aliases))
+            for field in (f.A_INSERT, f.A_PLUG)
+            if has_plug(layout, alias)
+        ]
+        self.waiting = dict.fromkeys(self.all, 0)  # ops so far, of those not ordered yet
+        self.finished: list[tuple[Plug, int]] = []
+
+    def text(self, plug: Plug) -> str:
+        """Write a kernel's module."""
+        write = write_insert if plug.field == f.A_INSERT else write_paths
+        return write(self.layout, self.lookahead, plug.alias)
+
+    def make(self, plug: Plug) -> None:
+        """Compile a kernel; it waits to be put in place."""
+        self.finished.append((plug, compile_text(self.text(plug))))
+
+    def put_in_place(self) -> None:
+        """Let finished kernels take over; only between batches."""
+        while self.finished:
+            plug, address = self.finished.pop()
+            self.memory.alias(plug.alias)[plug.field] = address
+
+    def notice(self, ops: Words) -> None:
+        """Order the kernels of aliases that have become hot."""
+        if not self.waiting or not len(ops):
+            return
+        inserts = ops[:, f.O_KIND] == f.INSERT
+        for plug in tuple(self.waiting):
+            of_kind = inserts if plug.field == f.A_INSERT else ~inserts
+            self.waiting[plug] += int(np.count_nonzero(of_kind & (ops[:, f.O_ALIAS] == plug.alias)))
+            if self.waiting[plug] >= HOT_OPS:
+                del self.waiting[plug]
+                WORKER.submit(partial(self.make, plug))
+
+    def compile(self, progress: Progress | None = None) -> None:
+        """Make all kernels that are not ordered yet, and put them in place."""
+        ordered = list(self.waiting)
+        self.waiting.clear()
+        for done, plug in enumerate(ordered):
+            self.make(plug)
+            if progress:
+                progress(done + 1, len(ordered))
+        self.put_in_place()

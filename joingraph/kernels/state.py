@@ -1,0 +1,167 @@
+"""The graph's memory: reservations for records, lists and indexes, and the descriptors over them.
+
+    GraphMemory(layout, lookahead)
+        state          what every kernel is given: the address of the state's words
+        regions        heap, per vertex records and index, per node alias records, block, segments
+
+Growing needs no copy and no new address: each region is far larger than what it will hold, and
+takes memory only where it has been touched.
+"""
+
+from __future__ import annotations
+
+from joingraph.kernels import fields as f
+from joingraph.kernels.layout import AliasLayout, Layout, Level, VertexLayout
+from joingraph.kernels.memory import Region, Words, reserve
+
+HEAP_WORDS = 1 << 34
+RECORD_WORDS = 1 << 32
+INDEX_WORDS = 1 << 31
+FIRST_INDEX = 1 << 10
+
+
+class GraphMemory:
+    """A view's graph in memory; `st` is the address that kernels take, `words` what lies there."""
+
+    def __init__(self, layout: Layout, lookahead: int) -> None:
+        self.layout = layout
+        self.heap = reserve(HEAP_WORDS, huge=True)
+        self.records = [reserve(RECORD_WORDS, huge=True) for _ in layout.vertices]
+        self.indexes = [reserve(INDEX_WORDS, huge=True) for _ in layout.vertices]
+        self.nodes = {
+            number: reserve(RECORD_WORDS)
+            for number, alias in enumerate(layout.aliases)
+            if alias.kind == f.NODE
+        }
+        self.block = reserve(f.COLUMN_STRIDE * max(1, len(layout.outputs)) + 64)
+        self.segments = reserve(f.SEGMENT_WORDS * (f.BLOCK_ROWS + 8))
+        self.stack = reserve(RECORD_WORDS)
+        self.descriptors = reserve(descriptor_words(layout))
+        self.words: Words = self.descriptors.words
+        self.st = self.descriptors.address
+        self._top = f.STATE_WORDS
+        self._describe(lookahead)
+
+    @property
+    def regions(self) -> list[Region]:
+        """All the memory that grows with the data."""
+        return [self.heap, *self.records, *self.indexes, *self.nodes.values()]
+
+    def vertex(self, number: int) -> Words:
+        """Give the descriptor of a vertex."""
+        start = self._vertices + number * f.VERTEX_WORDS
+        return self.words[start : start + f.VERTEX_WORDS]
+
+    def alias(self, number: int) -> Words:
+        """Give the descriptor of an alias."""
+        start = self._aliases + number * f.ALIAS_WORDS
+        return self.words[start : start + f.ALIAS_WORDS]
+
+    def _take(self, words: int) -> int:
+        """Give the index of the descriptors' next free words."""
+        start = self._top
+        self._top += words
+        return start
+
+    def _address(self, index: int) -> int:
+        return self.st + index * 8
+
+    def _describe(self, lookahead: int) -> None:
+        """Write all that the layout says into the descriptors."""
+        layout, words = self.layout, self.words
+        deepest = max(map(len, (*layout.alias_tours, *layout.vertex_tours)))
+        widest = max(1, *(alias.projected for alias in layout.aliases))
+        vertices, aliases = len(layout.vertices), len(layout.aliases)
+        self._vertices = self._take(vertices * f.VERTEX_WORDS)
+        self._aliases = self._take(aliases * f.ALIAS_WORDS)
+        columns = self._take(2 * len(layout.outputs))
+        words[columns : columns + 2 * len(layout.outputs)] = [
+            word for output in layout.outputs for word in output
+        ]
+        words[f.HEAP], words[f.TOP] = self.heap.address, 8
+        words[f.FREE] = self._address(self._take((widest + 1) * f.FREE_CLASSES))
+        words[f.VERTICES] = self._address(self._vertices)
+        words[f.ALIASES] = self._address(self._aliases)
+        words[f.VERTEX_COUNT], words[f.ALIAS_COUNT] = vertices, aliases
+        words[f.LOOKAHEAD], words[f.AHEAD] = lookahead, 1
+        words[f.OUT], words[f.STRIDE] = self.block.address, f.COLUMN_STRIDE
+        words[f.LIMIT], words[f.SEGMENTS] = f.BLOCK_LIMIT, self.segments.address
+        words[f.COLUMNS], words[f.COLUMN_COUNT] = self._address(columns), len(layout.outputs)
+        sources = self._take(f.SOURCE_WORDS * (vertices + aliases))
+        words[sources + 1 : sources + 2 * vertices : 2] = 8
+        words[f.SOURCES] = self._address(sources)
+        words[f.WHEELS] = self._address(self._take(f.WALK_WORDS * (deepest + 1)))
+        words[f.STACK] = self.stack.address
+        for number, vertex in enumerate(layout.vertices):
+            self._describe_vertex(number, vertex)
+        for number, alias in enumerate(layout.aliases):
+            self._describe_alias(number, alias)
+        for number in range(vertices):
+            self.vertex(number)[f.V_TOUR] = self._describe_tour(layout.vertex_tours[number])
+        for number in range(aliases):
+            self.alias(number)[f.A_TOUR] = self._describe_tour(layout.alias_tours[number])
+        assert self._top <= descriptor_words(layout), "the descriptors have room"
+
+    def _describe_vertex(self, number: int, vertex: VertexLayout) -> None:
+        vd = self.vertex(number)
+        index = self.indexes[number].address
+        seats = self._take(len(vertex.seats) * f.SEAT_WORDS)
+        vd[f.V_RECORDS], vd[f.V_INDEX_BASE] = self.records[number].address, index
+        vd[f.V_INDEX], vd[f.V_MASK] = index + FIRST_INDEX * 8, FIRST_INDEX - 1
+        vd[f.V_STRIDE], vd[f.V_KEY], vd[f.V_NUMBER] = vertex.stride, vertex.key, number
+        vd[f.V_SEATS], vd[f.V_SEAT_COUNT] = self._address(seats), len(vertex.seats)
+        for place, seat in enumerate(vertex.seats):
+            sd = self.words[seats + place * f.SEAT_WORDS :]
+            sd[f.S_ALIAS] = self._address(self._aliases + seat.alias * f.ALIAS_WORDS)
+            sd[f.S_KIND], sd[f.S_OFFSET] = seat.kind, seat.offset
+            sd[f.S_LENGTH], sd[f.S_LIVE], sd[f.S_LINK] = seat.length, seat.live, seat.link
+
+    def _describe_alias(self, number: int, alias: AliasLayout) -> None:
+        ad = self.alias(number)
+        links = self._take(len(alias.links) * f.LINK_WORDS)
+        ad[f.A_KIND], ad[f.A_LINKS] = alias.kind, self._address(links)
+        ad[f.A_LINK_COUNT], ad[f.A_PROJECTED] = len(alias.links), alias.projected
+        ad[f.A_STRIDE], ad[f.A_WIDTH], ad[f.A_KEY_WORDS] = alias.stride, alias.width, alias.keys
+        ad[f.A_SOURCE] = len(self.layout.vertices) + number
+        if number in self.nodes:
+            ad[f.A_RECORDS] = self.nodes[number].address
+        for place, link in enumerate(alias.links):
+            ln = self.words[links + place * f.LINK_WORDS :]
+            ln[f.L_VERTEX] = self._address(self._vertices + link.vertex * f.VERTEX_WORDS)
+            ln[f.L_NUMBER], ln[f.L_OFFSET] = link.vertex, link.seat.offset
+            ln[f.L_LENGTH], ln[f.L_LIVE], ln[f.L_KEY] = link.seat.length, link.seat.live, link.key
+
+    def _describe_tour(self, tour: tuple[Level, ...]) -> int:
+        """Write a tour's levels; gives the tour's address."""
+        start = self._take(f.TOUR_WORDS)
+        levels = self._take(len(tour) * f.LEVEL_WORDS)
+        self.words[start + f.T_LEVELS] = self._address(levels)
+        self.words[start + f.T_COUNT] = len(tour)
+        for place, level in enumerate(tour):
+            hd = self.words[levels + place * f.LEVEL_WORDS :]
+            links = self.layout.aliases[level.alias].links
+            (link,) = (i for i, each in enumerate(links) if each.vertex == level.vertex)
+            seat = links[link].seat
+            hd[f.H_KIND], hd[f.H_VERTEX] = seat.kind, level.vertex
+            hd[f.H_ALIAS] = self._address(self._aliases + level.alias * f.ALIAS_WORDS)
+            hd[f.H_OFFSET], hd[f.H_LIVE], hd[f.H_LINK] = seat.offset, seat.live, link
+        return self._address(start)
+
+
+def descriptor_words(layout: Layout) -> int:
+    """Say how many words the state and all descriptors take at most."""
+    vertices, aliases = len(layout.vertices), len(layout.aliases)
+    links = sum(len(alias.links) for alias in layout.aliases)
+    widest = max(1, *(alias.projected for alias in layout.aliases))
+    tours = vertices + aliases
+    return (
+        f.STATE_WORDS
+        + vertices * f.VERTEX_WORDS
+        + aliases * f.ALIAS_WORDS
+        + links * (f.SEAT_WORDS + f.LINK_WORDS)
+        + (widest + 1) * f.FREE_CLASSES
+        + 2 * len(layout.outputs)
+        + f.SOURCE_WORDS * (vertices + aliases)
+        + f.WALK_WORDS * (aliases + 1)
+        + tours * (f.TOUR_WORDS + (aliases + 1) * f.LEVEL_WORDS)
+    )

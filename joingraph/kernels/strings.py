@@ -1,0 +1,218 @@
+"""Strings and binaries as words: each distinct run of bytes is kept once and named by an id.
+
+    arena    the bytes, one run after the other
+    entries  per id: offset in the arena, length
+    index    32 bits of hash << 32 | id + 1, open addressing
+
+In: Arrow's own buffers. Out: one id a value, or an Arrow array made of ids; no Python per row.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from joingraph.kernels.fields import LOW, NULL_WORD
+from joingraph.kernels.intrinsics import kernel, ld, ldb, mix, sto
+from joingraph.kernels.memory import Words, lent, reserve
+
+ARENA_WORDS = 1 << 33
+ENTRY_WORDS = 1 << 31
+INDEX_WORDS = 1 << 31
+FIRST_INDEX = 1 << 10
+MAX_STRING_BYTES = (1 << 31) - 1  # of an Arrow string array: its offsets are 32-bit
+
+# the interner's state
+ARENA, ENTRIES, INDEX, MASK, COUNT, TOP, INDEX_BASE = 0, 1, 2, 3, 4, 5, 6
+
+
+class Interner:
+    """Keeps the strings and binaries of one graph."""
+
+    def __init__(self) -> None:
+        self.arena = reserve(ARENA_WORDS)
+        self.entries = reserve(ENTRY_WORDS)
+        self.index = reserve(INDEX_WORDS)
+        self._state = reserve(8)
+        self._state.words[:7] = [
+            self.arena.address,
+            self.entries.address,
+            self.index.address + FIRST_INDEX * 8,
+            FIRST_INDEX - 1,
+            0,
+            0,
+            self.index.address,
+        ]
+
+    @property
+    def bytes(self) -> int:
+        """How much memory the strings take."""
+        state = self._state.words
+        return int(state[TOP]) + 16 * int(state[COUNT]) + 16 * (int(state[MASK]) + 1)
+
+    def words(self, column: pa.Array) -> Words:
+        """Name every value of a string or binary column; NULL is the NULL word."""
+        narrow = pa.types.is_string(column.type) or pa.types.is_binary(column.type)
+        _, offsets, data = column.buffers()
+        found = np.full(len(column), NULL_WORD, np.int64)
+        if data is None or data.size == 0:
+            data = pa.py_buffer(bytes(8))
+        kind = np.int32 if narrow else np.int64
+        starts = np.zeros(1, np.int64)
+        if len(column):
+            starts = np.frombuffer(offsets, kind, column.offset + len(column) + 1)
+            starts = starts[column.offset :].astype(np.int64)
+        valid = np.asarray(column.is_valid()).astype(np.int64)
+        run = np.frombuffer(data, np.uint8)
+        with lent(starts, valid, run, found):
+            intern_all(
+                self._state.address,
+                np.array(
+                    [starts.ctypes.data, valid.ctypes.data, run.ctypes.data, found.ctypes.data]
+                ),
+                len(column),
+            )
+        return found
+
+    def array(self, ids: Words, kind: pa.DataType) -> pa.Array:
+        """Make an Arrow array of the strings that ids name."""
+        offsets = np.zeros(len(ids) + 1, np.int64)
+        with lent(ids, offsets):
+            measure(self._state.address, ids.ctypes.data, offsets.ctypes.data, len(ids))
+        data = np.empty(int(offsets[-1]) + 8, np.uint8)
+        with lent(ids, offsets, data):
+            gather(
+                self._state.address,
+                np.array([ids.ctypes.data, offsets.ctypes.data, data.ctypes.data]),
+                len(ids),
+            )
+        assert offsets[-1] <= MAX_STRING_BYTES, "blocks are far smaller than that"
+        buffers = [validity(ids), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
+        return pa.Array.from_buffers(kind, len(ids), buffers)
+
+
+def validity(words: npt.NDArray[np.int64]) -> pa.Buffer | None:
+    """Make Arrow's validity bitmap of a column of words; none if nothing is NULL."""
+    valid = words != NULL_WORD
+    return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+@kernel
+def intern_all(state: int, addresses: Words, length: int) -> None:
+    """Intern every value of a column: addresses of its starts, validity, bytes, and of the ids."""
+    starts, valid, data, found = addresses[0], addresses[1], addresses[2], addresses[3]
+    for row in range(length):
+        if ld(valid, row):
+            start = ld(starts, row)
+            sto(found, row, intern_one(state, data + start, ld(starts, row + 1) - start))
+
+
+@kernel
+def hash_bytes(data: int, length: int) -> int:
+    """Hash a run of bytes to a signed 32-bit number."""
+    h = mix(length)
+    for word in range(length // 8):
+        h = mix(h ^ ld(data, word))
+    return mix(h ^ tail(data, length)) >> 32
+
+
+@kernel
+def tail(data: int, length: int) -> int:
+    """Read the last bytes that fill no word."""
+    value = 0
+    for place in range(length & ~7, length):
+        value = (value << 8) | ldb(data, place)
+    return value
+
+
+@kernel
+def same_bytes(one: int, two: int, length: int) -> bool:
+    """Compare two runs of bytes."""
+    for word in range(length // 8):
+        if ld(one, word) != ld(two, word):
+            return False
+    return tail(one, length) == tail(two, length)
+
+
+@kernel
+def intern_one(state: int, data: int, length: int) -> int:
+    """Give the id of a run of bytes, kept if it is new."""
+    index, mask, entries = ld(state, INDEX), ld(state, MASK), ld(state, ENTRIES)
+    h = hash_bytes(data, length)
+    place = h & mask
+    while True:
+        slot = ld(index, place)
+        if slot == 0:
+            break
+        identity = (slot & LOW) - 1
+        known = ld(state, ARENA) + ld(entries, 2 * identity)
+        same = slot >> 32 == h and ld(entries, 2 * identity + 1) == length
+        if same and same_bytes(known, data, length):
+            return identity
+        place = (place + 1) & mask
+    identity = ld(state, COUNT)
+    sto(index, place, (h << 32) | (identity + 1))
+    keep_bytes(state, data, length)
+    if (identity + 1) * 3 > mask * 2:
+        grow_strings(state)
+    return identity
+
+
+@kernel
+def keep_bytes(state: int, data: int, length: int) -> None:
+    """Append a run of bytes to the arena and name it by the next id."""
+    top, identity = ld(state, TOP), ld(state, COUNT)
+    to = ld(state, ARENA) + top
+    whole = length // 8
+    for word in range(whole):
+        sto(to, word, ld(data, word))
+    last = 0
+    for place in range(length - 1, whole * 8 - 1, -1):
+        last = (last << 8) | ldb(data, place)
+    sto(to, whole, last)
+    entries = ld(state, ENTRIES)
+    sto(entries, 2 * identity, top)
+    sto(entries, 2 * identity + 1, length)
+    sto(state, TOP, top + length)
+    sto(state, COUNT, identity + 1)
+
+
+@kernel
+def grow_strings(state: int) -> None:
+    """Double the index, as table.py does."""
+    old, capacity = ld(state, INDEX), ld(state, MASK) + 1
+    index, mask = ld(state, INDEX_BASE) + 2 * capacity * 8, 2 * capacity - 1
+    for place in range(capacity):
+        slot = ld(old, place)
+        if slot:
+            home = (slot >> 32) & mask
+            while ld(index, home):
+                home = (home + 1) & mask
+            sto(index, home, slot)
+    sto(state, INDEX, index)
+    sto(state, MASK, mask)
+
+
+@kernel
+def measure(state: int, ids: int, offsets: int, length: int) -> None:
+    """Lay strings end to end: the offset of each, and of the end."""
+    entries, end = ld(state, ENTRIES), 0
+    for row in range(length):
+        sto(offsets, row, end)
+        if ld(ids, row) != NULL_WORD:
+            end += ld(entries, 2 * ld(ids, row) + 1)
+    sto(offsets, length, end)
+
+
+@kernel
+def gather(state: int, addresses: Words, length: int) -> None:
+    """Copy strings to their offsets, in order: each overshoots into the next one's place."""
+    ids, offsets, data = addresses[0], addresses[1], addresses[2]
+    arena, entries = ld(state, ARENA), ld(state, ENTRIES)
+    for row in range(length):
+        identity = ld(ids, row)
+        if identity != NULL_WORD:
+            of, to = arena + ld(entries, 2 * identity), data + ld(offsets, row)
+            for word in range((ld(entries, 2 * identity + 1) + 7) // 8):
+                sto(to, word, ld(of, word))

@@ -1,0 +1,205 @@
+"""Vertex values by key: an open-addressing index of dense ids over the records.
+
+    index   | . | hash:id+1 | . | hash:id+1 | ...      capacity = mask + 1, a power of two
+    record  | key words | groups |                      at records + id * stride
+
+In: the address of a vertex descriptor. Out: the address of a record. A slot keeps 32 bits of the
+hash, of which the low ones are its home: growing and removing need no key. The index of capacity
+c lies c words behind the region's start, so each next one lies on untouched, zeroed memory.
+"""
+
+from __future__ import annotations
+
+from joingraph.kernels.fields import (
+    LOW,
+    V_FREE,
+    V_INDEX,
+    V_INDEX_BASE,
+    V_KEY,
+    V_LIVE,
+    V_MASK,
+    V_NEXT,
+    V_RECORDS,
+    V_STRIDE,
+)
+from joingraph.kernels.intrinsics import kernel, ld, mix, prefetch, small, sto
+
+
+@small
+def hash_of(key: int, count: int) -> int:
+    """Hash the key words at an address to a signed 32-bit number."""
+    if count == 1:
+        return mix(ld(key, 0)) >> 32
+    h = 0
+    for word in range(count):
+        h = mix(h ^ ld(key, word))
+    return h >> 32
+
+
+@small
+def same_key(record: int, key: int, count: int) -> bool:
+    """Say whether a record has the key words at an address."""
+    for word in range(count):  # noqa: SIM110  # kernels have no generators
+        if ld(record, word) != ld(key, word):
+            return False
+    return True
+
+
+@kernel
+def find(vd: int, key: int) -> int:
+    """Give the record of the key at an address, or 0."""
+    count, records, stride = ld(vd, V_KEY), ld(vd, V_RECORDS), ld(vd, V_STRIDE) * 8
+    index, mask = ld(vd, V_INDEX), ld(vd, V_MASK)
+    h = hash_of(key, count)
+    place = h & mask
+    while True:
+        slot = ld(index, place)
+        if slot == 0:
+            return 0
+        if slot >> 32 == h:
+            record = records + ((slot & LOW) - 1) * stride
+            if same_key(record, key, count):
+                return record
+        place = (place + 1) & mask
+
+
+@kernel
+def put(vd: int, key: int) -> int:
+    """Give the record of the key at an address, made if it is new."""
+    count, records, stride = ld(vd, V_KEY), ld(vd, V_RECORDS), ld(vd, V_STRIDE) * 8
+    index, mask = ld(vd, V_INDEX), ld(vd, V_MASK)
+    h = hash_of(key, count)
+    place = h & mask
+    while True:
+        slot = ld(index, place)
+        if slot == 0:
+            break
+        if slot >> 32 == h:
+            record = records + ((slot & LOW) - 1) * stride
+            if same_key(record, key, count):
+                return record
+        place = (place + 1) & mask
+    record = take_record(vd)
+    for word in range(count):
+        sto(record, word, ld(key, word))
+    settle_slot(vd, record, h, place)
+    return record
+
+
+@small
+def put_word(vd: int, key: int, stride: int) -> int:
+    """Do what `put` does for a key of one word, given itself, and a stride known beforehand."""
+    records, index, mask = ld(vd, V_RECORDS), ld(vd, V_INDEX), ld(vd, V_MASK)
+    h = mix(key) >> 32
+    place = h & mask
+    while True:
+        slot = ld(index, place)
+        if slot == 0:
+            return add_word(vd, key, h, place)
+        if slot >> 32 == h:
+            record = records + ((slot & LOW) - 1) * (stride * 8)
+            if ld(record, 0) == key:
+                return record
+        place = (place + 1) & mask
+
+
+@kernel
+def add_word(vd: int, key: int, h: int, place: int) -> int:
+    """Make the record of a new key of one word, whose slot is known."""
+    record = take_record(vd)
+    sto(record, 0, key)
+    settle_slot(vd, record, h, place)
+    return record
+
+
+@small
+def settle_slot(vd: int, record: int, h: int, place: int) -> None:
+    """Write a new record into its slot; an index two thirds full grows."""
+    identity = (record - ld(vd, V_RECORDS)) // (ld(vd, V_STRIDE) * 8)
+    sto(ld(vd, V_INDEX), place, (h << 32) | (identity + 1))
+    live = ld(vd, V_LIVE) + 1
+    sto(vd, V_LIVE, live)
+    if live * 3 > ld(vd, V_MASK) * 2:
+        grow_index(vd)
+
+
+@small
+def take_record(vd: int) -> int:
+    """Give an empty record: the last one freed, or the next."""
+    records, stride = ld(vd, V_RECORDS), ld(vd, V_STRIDE) * 8
+    freed = ld(vd, V_FREE)
+    if freed:
+        record = records + (freed - 1) * stride
+        sto(vd, V_FREE, ld(record, 0))
+        sto(record, 0, 0)
+        return record
+    fresh = ld(vd, V_NEXT)
+    sto(vd, V_NEXT, fresh + 1)
+    return records + fresh * stride
+
+
+@kernel
+def grow_index(vd: int) -> None:
+    """Double the index; old slots are read in order, so new ones are written in two runs."""
+    old, capacity = ld(vd, V_INDEX), ld(vd, V_MASK) + 1
+    mask = 2 * capacity - 1
+    index = ld(vd, V_INDEX_BASE) + 2 * capacity * 8
+    for place in range(2 * capacity):
+        sto(index, place, 0)
+    for place in range(capacity):
+        slot = ld(old, place)
+        if slot:
+            home = (slot >> 32) & mask
+            while ld(index, home):
+                home = (home + 1) & mask
+            sto(index, home, slot)
+    sto(vd, V_INDEX, index)
+    sto(vd, V_MASK, mask)
+
+
+@kernel
+def drop(vd: int, record: int) -> None:
+    """Take a value without rows out of the index and free its record; its groups read empty."""
+    records, stride, index = ld(vd, V_RECORDS), ld(vd, V_STRIDE), ld(vd, V_INDEX)
+    mask, count = ld(vd, V_MASK), ld(vd, V_KEY)
+    identity = (record - records) // (stride * 8)
+    place = hash_of(record, count) & mask
+    while (ld(index, place) & LOW) != identity + 1:
+        place = (place + 1) & mask
+    close_gap(index, place, mask)
+    for word in range(stride):
+        sto(record, word, 0)
+    sto(record, 0, ld(vd, V_FREE))
+    sto(vd, V_FREE, identity + 1)
+    sto(vd, V_LIVE, ld(vd, V_LIVE) - 1)
+
+
+@kernel
+def close_gap(index: int, gap: int, mask: int) -> None:
+    """Empty a slot, moving back those that were displaced past it."""
+    place = gap
+    while True:
+        place = (place + 1) & mask
+        slot = ld(index, place)
+        if slot == 0:
+            break
+        home = (slot >> 32) & mask
+        if (place - home) & mask >= (place - gap) & mask:
+            sto(index, gap, slot)
+            gap = place
+    sto(index, gap, 0)
+
+
+@small
+def prefetch_slot(vd: int, key: int) -> None:
+    """Ask for the index slot of a key."""
+    prefetch(ld(vd, V_INDEX), hash_of(key, ld(vd, V_KEY)) & ld(vd, V_MASK))
+
+
+@small
+def likely_record(vd: int, key: int) -> int:
+    """Give the record that a key's home slot names, or 0: a guess for prefetching."""
+    slot = ld(ld(vd, V_INDEX), hash_of(key, ld(vd, V_KEY)) & ld(vd, V_MASK)) & LOW
+    if slot == 0:
+        return 0
+    return ld(vd, V_RECORDS) + (slot - 1) * ld(vd, V_STRIDE) * 8

@@ -1,0 +1,101 @@
+"""Arrow columns to 64-bit words and back, by column; equal words are the same value.
+
+bool, ints, date, timestamp    the number          float, double    the bits (all NaNs are one)
+decimal                        the unscaled number; over 18 digits two words, low and high
+string, binary                 the id of the interned bytes            NULL    the NULL word
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from joingraph.errors import LimitError
+from joingraph.kernels.fields import NULL_WORD
+from joingraph.kernels.layout import words_of
+from joingraph.kernels.memory import Words
+from joingraph.kernels.strings import Interner, validity
+
+INTEGERS = {
+    pa.int8(): np.int8,
+    pa.int16(): np.int16,
+    pa.int32(): np.int32,
+    pa.int64(): np.int64,
+    pa.uint8(): np.uint8,
+    pa.uint16(): np.uint16,
+    pa.uint32(): np.uint32,
+    pa.uint64(): np.uint64,
+    pa.date32(): np.int32,
+    pa.float32(): np.int32,
+    pa.float64(): np.int64,
+}
+
+
+def to_words(column: pa.Array, interner: Interner, *, key: bool = False) -> list[Words]:
+    """Turn a column into one or two columns of words; a key has no NULL and takes any word."""
+    kind = column.type
+    if is_text(kind):
+        return [interner.words(column)]
+    if pa.types.is_floating(kind):
+        column = one_nan(column)
+    words = numbers(column)
+    if key:
+        return words
+    present = np.asarray(column.is_valid())
+    if kind.bit_width == 64 and (words[0][present] == NULL_WORD).any():
+        raise LimitError(
+            f"a {kind} column holds the value that stands for NULL inside the graph, {NULL_WORD}: "
+            "it can be a join attribute, but not a projected one"
+        )
+    if column.null_count:
+        return [np.where(present, each, NULL_WORD) for each in words]
+    return words
+
+
+def one_nan(column: pa.Array) -> pa.Array:
+    """Make all NaNs the same."""
+    nan = pc.is_nan(column)
+    if not pc.any(nan).as_py():
+        return column
+    return pc.if_else(nan, pa.scalar(float("nan"), column.type), column)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Say whether a type's values are runs of bytes."""
+    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
+
+
+def numbers(column: pa.Array) -> list[Words]:
+    """Read a column's numbers off its buffer; what stands at a NULL does not matter."""
+    kind, start, length = column.type, column.offset, len(column)
+    if pa.types.is_boolean(kind):
+        return numbers(column.cast(pa.int8()))
+    data = column.buffers()[1]
+    if data is None:
+        return [np.zeros(length, np.int64)] * words_of(kind)
+    if pa.types.is_decimal(kind):
+        halves = np.frombuffer(data, np.int64, 2 * (start + length)).reshape(-1, 2)[start:]
+        return [halves[:, half] for half in range(words_of(kind))]
+    stored = INTEGERS.get(kind, np.int64)
+    found = np.frombuffer(data, stored, start + length)[start:]
+    return [found.view(np.int64) if found.itemsize == 8 else found.astype(np.int64)]
+
+
+def from_words(words: Sequence[Words], kind: pa.DataType, interner: Interner) -> pa.Array:
+    """Turn words back into a column."""
+    if is_text(kind):
+        return interner.array(np.ascontiguousarray(words[0]), kind)
+    valid = validity(words[-1])
+    length = len(words[0])
+    if pa.types.is_boolean(kind):
+        bits = pa.py_buffer(np.packbits(words[0] == 1, bitorder="little"))
+        return pa.Array.from_buffers(kind, length, [valid, bits])
+    if pa.types.is_decimal(kind):
+        low = words[0]
+        halves = np.stack([low, words[1] if len(words) == 2 else low >> 63], axis=1)
+        return pa.Array.from_buffers(kind, length, [valid, pa.py_buffer(halves)])
+    stored = np.ascontiguousarray(words[0], dtype=INTEGERS.get(kind, np.int64))
+    return pa.Array.from_buffers(kind, length, [valid, pa.py_buffer(stored)])

@@ -1,0 +1,127 @@
+"""The compiled form does what the reference form does, on every template of its kernels."""
+
+from __future__ import annotations
+
+import pytest
+
+from joingraph.batch import read_batch
+from joingraph.definition import Table
+from joingraph.errors import DiffError
+from joingraph.kernels import fields
+from joingraph.kernels.engine import CompiledEngine
+from joingraph.view import View
+from tests import LOOKAHEADS
+from tests.kernel_twins import Feed, Twins, bag
+from tests.shapes import SHAPES, TABLES
+
+pytestmark = pytest.mark.kernels
+
+
+def feed(twins: Twins, seed: int) -> Feed:
+    """Make a feed whose values meet often, but in a long chain only now and then."""
+    tables: dict[str, Table] = dict(twins.view.tables)
+    return Feed(seed, 4 if len(twins.view.plan.aliases) < 10 else 20, tables)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_shape_does_the_same_compiled(name: str) -> None:
+    """Each view with its own kernels, exact look-ahead."""
+    twins = Twins(SHAPES[name], "exact")
+    batches = feed(twins, 1)
+    twins.load(batches.inserts(8))
+    for size in (1, 5, 9):
+        twins.apply(batches.batch(size))
+
+
+@pytest.mark.parametrize("lookahead", LOOKAHEADS)
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_shape_does_the_same_by_the_odometer(name: str, lookahead: str) -> None:
+    """The plan-looping form in every look-ahead mode."""
+    twins = Twins(SHAPES[name], lookahead, own_kernels=False)
+    batches = feed(twins, 2)
+    for size in (6, 1, 6):
+        twins.apply(batches.batch(size))
+
+
+@pytest.mark.parametrize("lookahead", ("none", "local"))
+@pytest.mark.parametrize("name", ("node of four links", "counts on a chain", "triangle"))
+def test_own_kernels_without_live_counts(name: str, lookahead: str) -> None:
+    """The traversals that skip nothing, or look one step ahead."""
+    twins = Twins(SHAPES[name], lookahead)
+    batches = feed(twins, 3)
+    for size in (9, 4):
+        twins.apply(batches.batch(size))
+
+
+@pytest.mark.parametrize("own_kernels", (False, True))
+def test_a_diff_larger_than_a_block_goes_on_in_the_next(own_kernels: bool) -> None:
+    """One insert makes more rows than a block holds: none is lost, none is written twice."""
+    twins = Twins(SHAPES["edge between leaves"], "exact", own_kernels=own_kernels)
+    side = 400
+    assert side * side > fields.BLOCK_ROWS, "the diff must not fit"
+    many = [(1, n, n, 0) for n in range(side)] + [(0, 2, 0, n) for n in range(side)]
+    twins.compiled.load(read_batch([("insert", "r", many)], twins.view.tables))
+    before = twins.compiled.count()
+    batch = read_batch([("insert", "r", [(1, 2, 7, 7)])], twins.view.tables)
+    applied = twins.compiled.apply(batch, skip=False, generate=True)
+    assert sum(applied.changes["_count"].to_pylist()) == twins.compiled.count() - before
+    assert twins.compiled.count() - before > side * side
+
+
+def test_replaying_the_same_batches_gives_the_same_memory() -> None:
+    """Nothing in the graph depends on time, addresses or chance."""
+    heaps = []
+    for _ in range(2):
+        twins = Twins(SHAPES["node of three links and a column"], "exact")
+        batches = feed(twins, 5)
+        for size in (9, 9):
+            twins.apply(batches.batch(size))
+        words = twins.compiled.memory.words
+        heaps.append(twins.compiled.memory.heap.words[: int(words[fields.TOP])].copy())
+    assert (heaps[0] == heaps[1]).all()
+
+
+def test_freed_space_is_used_again() -> None:
+    """The same rows come and go a hundred times: the heap is as large as after the first time."""
+    twins = Twins(SHAPES["node of three links"], "exact")
+    rows = [(n % 5, n % 7, n % 3, n) for n in range(60)]
+    tops = []
+    for _ in range(20):
+        for kind in ("insert", "delete"):
+            batch = read_batch([(kind, "r", rows)], twins.view.tables)
+            twins.compiled.apply(batch, skip=False, generate=False)
+        tops.append(int(twins.compiled.memory.words[fields.TOP]))
+    assert len(set(tops)) == 1
+    assert twins.compiled.stats()["vertices"].popitem()[1]["values"] == 0
+
+
+def test_a_batch_that_fails_while_its_rows_are_computed_leaves_no_trace() -> None:
+    """An expression over two aliases overflows on the last row: all that was linked is undone."""
+    sql = "SELECT CAST(x.b + y.b AS TINYINT) AS total FROM r x JOIN r y ON x.a = y.a"
+    twins = Twins(sql, "exact")
+    twins.compiled = CompiledEngine(View(sql, TABLES, "duckdb").plan, "exact")
+    rows = [("insert", "r", [(1, 2, 0, 0), (2, 3, 0, 0)])]
+    twins.load(read_batch(rows, twins.view.tables))
+    bad = [
+        ("update", "r", [(2, 3, 0, 0)], [(1, 4, 0, 0)]),
+        ("delete", "r", [(1, 2, 0, 0)]),
+        ("insert", "r", [(1, 100, 0, 0)]),
+    ]
+    with pytest.raises(DiffError):
+        twins.compiled.apply(read_batch(bad, twins.view.tables), skip=False, generate=True)
+    twins.agree()
+
+
+def test_a_batch_that_is_not_kept_gives_its_view_diffs_and_leaves_no_trace() -> None:
+    """What `what_if` needs; the first entries may be silent."""
+    twins = Twins(SHAPES["node of two links"], "exact")
+    batches = feed(twins, 6)
+    twins.load(batches.inserts(9))
+    batch = batches.batch(9)
+    for silent in (0, 4):
+        asked = {"skip": True, "generate": True, "silent": silent, "keep": False}
+        found, expected = (
+            bag(engine.apply(batch, **asked)) for engine in (twins.compiled, twins.reference)
+        )
+        assert found == expected
+        twins.agree()

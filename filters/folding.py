@@ -1,6 +1,7 @@
 """Folds many changes of the same rows into one each.
 
-    insert 10, update 10 -> 11, update 11 -> 12   =   insert 12        insert then delete   =   nothing
+    insert 10, update 10 -> 11, update 11 -> 12   =   insert 12
+    insert 10, delete 10                          =   nothing
 
 Where nobody asks what each diff did to the view, a batch changes the graph only by what is left.
 """

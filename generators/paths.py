@@ -3,23 +3,28 @@
     start  T <7><1> ()      hop by v0 into F: {7} -> F <7> ('ann',)     hop by v1 into R: ...
     path   (F's step, T's step, R's step), count = 1 x 1 x 2
 
-In: where a path starts. Out: the paths, each with a step for every alias and the product of the
-counts of all projected tuples on it but the first. Breadth first, so that a residual predicate is
-evaluated by column for all paths that have come equally far.
+In: where paths start, and a route. Out: the paths in the order of their starts, each with a step
+for every alias and the product of the counts met on the way. A walk is a chain of generators, one
+for each hop, so that who wants few paths walks no further than they need; a condition is evaluated
+by column, for pieces of paths that have come equally far.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from joingraph.evaluate import evaluate, holds
-from joingraph.expression import Expression, columns_of
+from joingraph.expression import Expression
 from joingraph.graph import Graph, JoinTuple, LookAhead, Row, VertexValue
 from joingraph.plan.model import Hop, Plan, Slot
+from joingraph.reading import Leg, Touched, kept_parts, legs
 from joingraph.words import Word, from_words
+
+PIECE_MIN, PIECE_MAX = 16, 4096  # paths on which a condition is evaluated at once
 
 
 class Step(NamedTuple):
@@ -30,7 +35,7 @@ class Step(NamedTuple):
 
 
 class Path(NamedTuple):
-    """Steps by alias, None where the walk has not been yet, and how many view rows they stand for."""
+    """Steps by alias, None where the walk has not been yet, and how many view rows they make."""
 
     steps: tuple[Step | None, ...]
     times: int
@@ -40,22 +45,42 @@ def complete_paths(graph: Graph, look: LookAhead, start: Step) -> list[Path]:
     """Find all complete paths through a step."""
     if not look.is_open(start.tuple, None):
         return []
-    return walk(graph, look, start, graph.plan.routes[start.tuple.alias])
+    _, route = legs(graph.plan, start.tuple.alias, ())
+    return list(walk(graph, look, [begin(graph.plan, start)], route))
 
 
-def walk(graph: Graph, look: LookAhead, start: Step, route: Sequence[Hop]) -> list[Path]:
-    """Follow a route from a step, keeping the paths whose residual predicates hold."""
-    steps = [None] * len(graph.plan.aliases)
-    paths = [Path(with_step(steps, start), 1)]
-    for hop in route:
-        paths = [
-            Path(with_step(path.steps, step), path.times * count)
-            for path in paths
-            for step, count in partners(graph, look, path, hop)
-        ]
-        for residual in hop.residuals:
-            paths = keep_true(graph.plan, paths, graph.plan.residuals[residual])
-    return paths
+def begin(plan: Plan, start: Step, times: int = 1) -> Path:
+    """Make the path that has one step only."""
+    return Path(with_step([None] * len(plan.aliases), start), times)
+
+
+def walk(
+    graph: Graph,
+    look: LookAhead,
+    paths: Iterable[Path],
+    route: Sequence[Leg],
+    *,
+    touched: Touched | None = None,
+) -> Iterator[Path]:
+    """Follow a route, letting through the paths on which all conditions hold."""
+    touched = touched or Touched()
+    for leg in route:
+        paths = entered(graph, look, paths, leg.hop, touched=touched)
+        paths = keep_true(graph.plan, paths, leg.tests)
+    return iter(paths)
+
+
+def entered(
+    graph: Graph, look: LookAhead, paths: Iterable[Path], hop: Hop, *, touched: Touched
+) -> Iterator[Path]:
+    """Extend each path by every step that a hop leads to."""
+    for path in paths:
+        last = None
+        for step, count in partners(graph, look, path, hop):
+            touched.join_tuples += step.tuple is not last
+            touched.projected_tuples += 1
+            last = step.tuple
+            yield Path(with_step(path.steps, step), path.times * count)
 
 
 def with_step(steps: Sequence[Step | None], new: Step) -> tuple[Step | None, ...]:
@@ -81,13 +106,24 @@ def value_at(plan: Plan, path: Path, hop: Hop) -> VertexValue:
     return near.tuple.values[plan.aliases[hop.near].vertices.index(hop.vertex)]
 
 
-def keep_true(plan: Plan, paths: list[Path], residual: Expression) -> list[Path]:
-    """Keep the paths on which a residual predicate is TRUE."""
-    if not paths:
-        return paths
-    given = kept_columns(plan, paths, residual)
-    true = holds(residual, given, len(paths)).to_pylist()
-    return [path for path, keep in zip(paths, true, strict=True) if keep]
+def keep_true(plan: Plan, paths: Iterable[Path], tests: Sequence[Expression]) -> Iterator[Path]:
+    """Let through the paths on which conditions are TRUE, one condition after the other."""
+    if not tests:
+        yield from paths
+        return
+    for piece in pieces(paths):
+        for test in tests:
+            true = holds(test, kept_columns(plan, piece, test), len(piece)).to_pylist()
+            piece = [path for path, keep in zip(piece, true, strict=True) if keep]
+        yield from piece
+
+
+def pieces(paths: Iterable[Path]) -> Iterator[list[Path]]:
+    """Cut paths into pieces: small ones first, in case that only a few are wanted."""
+    rest, size = iter(paths), PIECE_MIN
+    while piece := list(islice(rest, size)):
+        yield piece
+        size = min(2 * size, PIECE_MAX)
 
 
 def output(plan: Plan, paths: Sequence[Path]) -> list[pa.Array]:
@@ -105,8 +141,8 @@ def output_column(plan: Plan, paths: Sequence[Path], value: Expression) -> pa.Ar
 def kept_columns(
     plan: Plan, paths: Sequence[Path], wanted: Expression
 ) -> dict[Expression, pa.Array]:
-    """Collect the columns that an expression over several aliases reads."""
-    return {each: column(plan, paths, each) for each in columns_of(wanted)}
+    """Collect the kept values that an expression is computed of."""
+    return {each: column(plan, paths, each) for each in kept_parts(plan, wanted)}
 
 
 def column(plan: Plan, paths: Sequence[Path], kept: Expression) -> pa.Array:

@@ -7,7 +7,8 @@ columns and `_change_type`, `_count`, `_diff`, in the order of the base diffs.
     folded                 a x-1  c x+1            (b came and went, d came and went)
     rows                   delete a, insert c
 
-A pair stays an update where both its rows are left after folding; else its rows go separately.
+A pair stays an update where what is left of both its rows covers all their pairs; else its rows go
+separately.
 """
 
 from __future__ import annotations
@@ -77,21 +78,30 @@ def view_rows(plan: Plan, paths: Sequence[Path]) -> Iterable[Row]:
 
 
 def folded(diff: int, effects: Sequence[RowEffect]) -> Iterator[RowDiff]:
-    """Cancel what came and went within one diff; keep pairs of which both sides are left."""
+    """Cancel what came and went within one diff; keep pairs of which both sides are left.
+
+    Both sides are left if what is left of each covers all the pairs that it stands in: so the order
+    of the paths, which is the graph's own affair, does not decide.
+    """
     net: Counter[Row] = Counter()
-    for each in effects:
-        if each.pre is not None:
-            net[each.pre] -= each.times
-        if each.post is not None:
-            net[each.post] += each.times
-    for each in effects:
-        if each.pre is not None and each.post is not None:
-            count = min(each.times, -net[each.pre], net[each.post])
-            if count > 0:
-                net[each.pre] += count
-                net[each.post] -= count
-                yield RowDiff("update_preimage", each.pre, count, diff)
-                yield RowDiff("update_postimage", each.post, count, diff)
-    for row, count in net.items():
-        if count:
-            yield RowDiff("insert" if count > 0 else "delete", row, abs(count), diff)
+    pairs: Counter[tuple[Row, Row]] = Counter()
+    asked: Counter[tuple[str, Row]] = Counter()
+    for _, pre, post, times in effects:
+        if pre is not None:
+            net[pre] -= times
+        if post is not None:
+            net[post] += times
+        if pre is not None and post is not None:
+            pairs[pre, post] += times
+            asked["pre", pre] += times
+            asked["post", post] += times
+    left = dict(net)
+    for (pre, post), times in pairs.items():
+        if -left[pre] >= asked["pre", pre] and left[post] >= asked["post", post]:
+            net[pre] += times
+            net[post] -= times
+            yield RowDiff("update_preimage", pre, times, diff)
+            yield RowDiff("update_postimage", post, times, diff)
+    for row, balance in net.items():
+        if balance:
+            yield RowDiff("insert" if balance > 0 else "delete", row, abs(balance), diff)

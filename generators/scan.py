@@ -1,40 +1,27 @@
-"""Reads the whole view off the join graph: Algorithm 6 of the thesis.
+"""Turns complete paths into rows of the view: Algorithm 6 of the thesis, its last part.
 
-From every join tuple of one starting alias, all complete paths; which alias starts does not change
-the rows. Out: record batches of at most `BLOCK` rows, rows repeated by their multiplicity.
+Out: record batches of at most `BLOCK` rows, rows repeated by their multiplicity.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
 
-from joingraph.generators.paths import Path, Step, complete_paths, output
-from joingraph.graph import Graph, LookAhead
+from joingraph.generators.paths import Path, output
+from joingraph.graph import Graph
 
 BLOCK = 65_536  # rows a record batch holds at the most
 
 
-def scan(graph: Graph, look: LookAhead, start: int) -> Iterator[pa.RecordBatch]:
-    """Yield the view's rows, starting from one alias."""
-    waiting: list[Path] = []
-    for path in all_paths(graph, look, start):
-        waiting.append(path)
-        if len(waiting) == BLOCK:
-            yield from blocks(graph, waiting)
-            waiting = []
-    if waiting:
-        yield from blocks(graph, waiting)
-
-
-def all_paths(graph: Graph, look: LookAhead, start: int) -> Iterator[Path]:
-    """Yield every complete path with its full multiplicity."""
-    for each in graph.tuples[start].values():
-        for row, count in each.rows.items():
-            for path in complete_paths(graph, look, Step(each, row)):
-                yield Path(path.steps, path.times * count)
+def in_batches(graph: Graph, paths: Iterable[Path]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of paths, in their order."""
+    rest = iter(paths)
+    while some := list(islice(rest, BLOCK)):
+        yield from blocks(graph, some)
 
 
 def blocks(graph: Graph, paths: list[Path]) -> Iterator[pa.RecordBatch]:

@@ -3,14 +3,16 @@
     ("update", "tweet", pre rows, post rows)  ->  Entry("update", "tweet", pre=Table, post=Table)
 
 In: what a caller handed to `apply`. Out: entries whose columns have the declared names, order and
-types, or a DiffError; sides of an update have equal lengths.
+types, or a DiffError; sides of an update have equal lengths. Where a table's key is indexed, rows
+that go may have the columns of the key alone, in its order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from joingraph.definition import Table
@@ -38,12 +40,16 @@ class Entry(NamedTuple):
         return int(rows.num_rows)
 
 
-def read_batch(batch: Iterable[object], tables: Mapping[str, Table]) -> list[Entry]:
-    """Check a whole batch against the declared tables."""
-    return [read_entry(entry, place, tables) for place, entry in enumerate(batch)]
+def read_batch(
+    batch: Iterable[object], tables: Mapping[str, Table], key_index: Container[str] = ()
+) -> list[Entry]:
+    """Check a whole batch against the declared tables; `key_index` names those found by key."""
+    return [read_entry(entry, place, tables, key_index) for place, entry in enumerate(batch)]
 
 
-def read_entry(entry: object, place: int, tables: Mapping[str, Table]) -> Entry:
+def read_entry(
+    entry: object, place: int, tables: Mapping[str, Table], key_index: Container[str]
+) -> Entry:
     """Check one entry: its operation, its table, its rows."""
     parts: list[Any] = list(entry) if isinstance(entry, (tuple, list)) else []
     operation = parts[0] if len(parts) > 1 and isinstance(parts[0], str) else ""
@@ -64,11 +70,36 @@ def read_entry(entry: object, place: int, tables: Mapping[str, Table]) -> Entry:
     read = {
         side: to_table(each, table, where if len(sides) == 1 else f"{where} ({side} rows)")
         for side, each in zip(sides, rows, strict=True)
+        if side == "post" or not is_key_alone(each, table)
     }
+    if "pre" in sides and "pre" not in read:
+        read["pre"] = read_keys(rows[0], table, where, is_indexed=table.name in key_index)
     found = Entry(operation, table.name, read.get("pre"), read.get("post"))
     if found.pre is not None and found.post is not None:
         same_length(found.pre, found.post, where)
     return found
+
+
+def is_key_alone(rows: Any, table: Table) -> bool:
+    """Hold if rows have the columns of the table's key and no others."""
+    schema: Any = getattr(rows, "schema", None)
+    names: Iterable[object] = schema.names if isinstance(schema, pa.Schema) else ()
+    if isinstance(rows, (list, tuple)) and rows and isinstance(rows[0], Mapping):
+        names = rows[0]
+    found, key = {str(name).lower() for name in names}, {name.lower() for name in table.key}
+    return bool(key) and found == key and len(key) < len(table.schema)
+
+
+def read_keys(rows: object, table: Table, where: str, *, is_indexed: bool) -> pa.Table:
+    """Read rows given by their keys alone, where there is an index to find them by."""
+    keys = ", ".join(table.key)
+    if not is_indexed:
+        raise DiffError(
+            f"{where}: rows given by their key ({keys}) alone are found through an index of it;"
+            f" give whole rows, or make the graph with JoinGraph(view, key_index=[{table.name!r}])"
+        )
+    fields = [table.schema.field(name) for name in table.key]
+    return to_table(rows, Table(table.name, pa.schema(fields), table.key), where)
 
 
 def same_length(pre: pa.Table, post: pa.Table, where: str) -> None:
@@ -88,3 +119,20 @@ def find_table(name: object, tables: Mapping[str, Table]) -> Table:
     near = suggest(str(name), tables)
     hint = f"; did you mean {quoted(near)}?" if near else f"; there are {', '.join(tables)}"
     raise DiffError(f"the view has no base table {quoted(str(name))}{hint}")
+
+
+def without(entries: Sequence[Entry], refused: Iterable[tuple[int, int]]) -> list[Entry]:
+    """Leave rows out of a batch, each given by its entry and its place in it."""
+    out: dict[int, list[int]] = {}
+    for entry, row in refused:
+        out.setdefault(entry, []).append(row)
+    return [
+        each if at not in out else taken(each, np.delete(np.arange(each.length), out[at]))
+        for at, each in enumerate(entries)
+    ]
+
+
+def taken(entry: Entry, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Entry:
+    """Take some of an entry's rows."""
+    pre, post = (None if side is None else side.take(pa.array(rows)) for side in entry[2:])
+    return Entry(entry.operation, entry.table, pre, post)

@@ -11,7 +11,15 @@ from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
+from joingraph.answers import Kept
+from joingraph.asked import Asked
 from joingraph.batch import Entry
+from joingraph.breaks import Break
+from joingraph.expiry import Conditions
+from joingraph.expression import Expression
+from joingraph.factorised import Factorised
+from joingraph.reading import Reading, Touched
+from joingraph.ways import Way
 
 
 class Refused(NamedTuple):
@@ -33,22 +41,75 @@ class Engine(Protocol):
 
     def load(self, entries: Sequence[Entry]) -> None:
         """Insert rows without making view diffs."""
+        ...
 
-    def apply(self, entries: Sequence[Entry], *, skip: bool, generate: bool) -> Applied:
+    def apply(
+        self,
+        entries: Sequence[Entry],
+        *,
+        skip: bool,
+        generate: bool,
+        silent: int = 0,
+        keep: bool = True,
+    ) -> Applied:
         """Apply a batch whole, or raise and leave the graph as it was.
 
         Diffs that remove a row which is not there are left out if `skip`; else, if there are any,
-        nothing is applied.
+        nothing is applied. The first `silent` entries make no view diffs. Unless `keep`, the graph
+        is afterwards as it was.
         """
+        ...
+
+    def factorise(
+        self, entries: Sequence[Entry], *, skip: bool, keep: bool = True
+    ) -> tuple[Factorised, list[Refused]]:
+        """Apply a batch as `apply` does, and give its view diffs as nested lists."""
+        ...
+
+    def missing(self, entries: Sequence[Entry]) -> list[Refused]:
+        """Name the diffs of a batch that remove a row which is not there; change nothing."""
+        ...
+
+    def fanout(self, entries: Sequence[Entry], *, skip: bool) -> tuple[int, bool, list[Refused]]:
+        """Count the rows of a batch's view diffs, and say if that is exact; change nothing."""
+        ...
+
+    def expire(self, conditions: Conditions, *, generate: bool) -> pa.Table:
+        """Delete all base rows that meet the conditions, in every alias named; give view diffs."""
+        ...
 
     def scan(self) -> Iterator[pa.RecordBatch]:
         """Read the whole view in bounded batches."""
+        ...
 
-    def count(self) -> int:
-        """Count the view's rows without making them."""
+    def read(self, reading: Reading, touched: Touched) -> Iterator[pa.RecordBatch]:
+        """Read what is asked of the view, counting what is touched of the graph."""
+        ...
+
+    def way(self, reading: Reading) -> Way:
+        """Choose where a read starts."""
+        ...
+
+    def index(self, column: str) -> None:
+        """Keep a secondary index on an output column that is kept as it is."""
+        ...
+
+    def why(self, asked: Asked) -> list[tuple[Kept, ...]]:
+        """Find the complete paths behind a row of the view: what each alias keeps on it."""
+        ...
+
+    def why_not(self, asked: Asked) -> list[Break]:
+        """Find where the paths of a row break that the view does not have."""
+        ...
+
+    def count(self, conditions: tuple[Expression, ...] = ()) -> int:
+        """Count the view's rows that meet conditions, without making them."""
+        ...
 
     def stats(self) -> dict[str, Any]:
         """Tell the graph's size by alias, vertex and kind."""
+        ...
 
     def check(self) -> None:
         """Recompute every invariant, or raise CorruptGraph."""
+        ...

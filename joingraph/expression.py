@@ -1,7 +1,8 @@
 """Typed expressions: what SQL's conditions and output columns become, whatever their dialect.
 
-    upper(t.name) = 'BOB'   ->   Call("equal", (Call("upper", (Column("t", "name", string),), string),
-                                                Literal("BOB", string)), bool)
+    upper(t.name) = 'BOB'
+    ->  Call("equal", (Call("upper", (Column("t", "name", string),), string),
+                       Literal("BOB", string)), bool)
 
 An expression is settled when the view is made: names are resolved, casts are explicit, and what
 differs between dialects (7 / 2) has become different functions. Equal expressions compare equal,

@@ -1,14 +1,14 @@
 """The join graph in its plain form: the executable specification of the compiled one.
 
-View F join T on userId join R on tweetId, after follower (7, 'ann'), tweet (7, 1), retweet (1, 'bob')
-and again retweet (1, 'bob'):
+View F join T on userId join R on tweetId, after follower (7, 'ann'), tweet (7, 1),
+retweet (1, 'bob') and again retweet (1, 'bob'):
 
     vertex 0 <userId>            vertex 1 <tweetId>
     F <7> ------- {7} ------- T <7><1> ------- {1} ------- R <1>          join tuples, vertex values
      ('ann',) x1               () x1                        ('bob',) x2   projected tuples, counts
 
     Graph.tuples[alias][key] -> JoinTuple         key = one vertex value's words per vertex
-    Graph.values[vertex][words] -> VertexValue    .tuples[seat] -> the join tuples of one alias there
+    Graph.values[vertex][words] -> VertexValue    .tuples[seat] -> join tuples of one alias there
     JoinTuple.rows[projected words] -> count
 
 Kept true throughout: a vertex value has a join tuple of some alias, a join tuple has a projected
@@ -19,10 +19,13 @@ than two aliases here, and what look-ahead knows is kept per direction (maintain
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from joingraph.plan.model import Plan
 from joingraph.words import Word
+
+if TYPE_CHECKING:
+    from joingraph.indexes import Index
 
 Row = tuple[Word, ...]
 Key = tuple[Row, ...]  # of an alias: the words of each of its vertex values
@@ -48,7 +51,7 @@ class VertexValue:
 
     tuples[seat]   the join tuples of the alias with that seat at the vertex, in order of arrival
     live[seat]     exact look-ahead: how many of them can be completed away from here
-    waiting[seat]  global look-ahead: (join tuple, entry) flagged dead because nobody live sits there
+    waiting[seat]  global look-ahead: (join tuple, entry) flagged dead, as nobody live sits there
     """
 
     __slots__ = ("live", "tuples", "vertex", "waiting", "words")
@@ -85,7 +88,7 @@ class JoinTuple:
 
 
 class Change(NamedTuple):
-    """Base rows with a projected tuple of a join tuple have come (times > 0) or gone (times < 0)."""
+    """Base rows with a projected tuple of a join tuple came (times > 0) or went (times < 0)."""
 
     tuple: JoinTuple
     row: Row
@@ -105,16 +108,22 @@ class LookAhead(Protocol):
 
     def entered(self, new: JoinTuple) -> None:
         """Take note of a join tuple that has just been linked."""
+        ...
 
     def left(self, old: JoinTuple) -> None:
         """Take note of a join tuple that has just been unlinked."""
+        ...
 
     def is_open(self, at: JoinTuple, entry: int | None) -> bool:
         """Say whether a path that came by vertex `entry` (a place) may be completed beyond."""
+        ...
 
 
 class Graph:
-    """All vertex values and join tuples of a view; `seats[alias][place]` is the alias' seat."""
+    """All vertex values and join tuples of a view; `seats[alias][place]` is the alias' seat.
+
+    `indexes` are the declared ones, by output column; each lists its alias' projected tuples.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -124,11 +133,16 @@ class Graph:
             [plan.vertices[vertex].seat(alias.index) for vertex in alias.vertices]
             for alias in plan.aliases
         ]
+        self.indexes: dict[str, Index] = {}
 
     def count(self, alias: int, image: Image) -> int:
         """Tell how many base rows an alias holds with this image."""
         found = self.tuples[alias].get(image.key)
         return found.rows.get(image.row, 0) if found else 0
+
+    def indexes_of(self, alias: int) -> list[Index]:
+        """List the declared indexes that an alias' projected tuples are in."""
+        return [index for index in self.indexes.values() if index.slot.alias == alias]
 
     def link(self, alias: int, key: Key) -> JoinTuple:
         """Make a join tuple and seat it at its vertex values, made where they are new."""

@@ -9,91 +9,224 @@ change meets the others as they are by then, the earlier ones new, the later one
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 
+from joingraph.answers import Kept
+from joingraph.asked import Asked
 from joingraph.batch import Entry
+from joingraph.breaks import Break
 from joingraph.engine import Applied, Refused
-from joingraph.filters.diffs import felt
+from joingraph.expiry import Conditions
+from joingraph.expression import Expression
+from joingraph.factorised import Factorised
+from joingraph.filters.diffs import felt, side
 from joingraph.filters.folding import fold
 from joingraph.generators.count import count
 from joingraph.generators.diffs import Effect, effects
+from joingraph.generators.factorised import Factoriser
+from joingraph.generators.fanout import fanout, joined
+from joingraph.generators.reading import read
 from joingraph.generators.rows import to_rows
-from joingraph.generators.scan import scan
-from joingraph.graph import Diff, Graph
+from joingraph.generators.starts import best_way
+from joingraph.generators.why import why
+from joingraph.generators.why_not import why_not
+from joingraph.graph import Change, Diff, Graph, Move
 from joingraph.maintainers.check import check
-from joingraph.maintainers.lookahead import look_ahead
+from joingraph.maintainers.expire import expired
+from joingraph.maintainers.indexes import index
+from joingraph.maintainers.keys import KeyIndex, RunningKeys
+from joingraph.maintainers.lookahead import NoLook, look_ahead
 from joingraph.maintainers.presence import Presence
 from joingraph.maintainers.rows import insert, maintain
 from joingraph.plan.model import Plan
+from joingraph.reading import Reading, Touched
 from joingraph.stats import stats
+from joingraph.ways import Way
+
+Changes = tuple[Change | Move, ...]
+CarryOut = Callable[[Diff], Changes]
 
 
 class ReferenceEngine:
     """Keeps a view's join graph in plain objects."""
 
-    def __init__(self, plan: Plan, lookahead: str) -> None:
+    def __init__(self, plan: Plan, lookahead: str, key_index: Sequence[str] = ()) -> None:
         self.plan = plan
         self.graph = Graph(plan)
         self.look = look_ahead("global" if lookahead == "auto" else lookahead, self.graph)
+        self.keys = KeyIndex(plan, key_index)
 
     def load(self, entries: Sequence[Entry]) -> None:
         """Insert rows without making view diffs, equal ones at once."""
-        diffs = [diff for entry in entries for of_row in felt(self.plan, entry) for diff in of_row]
+        admitted, _ = self.admit(entries)
+        diffs = [diff for _, of_row in admitted for diff in of_row]
         for (alias, image), times in fold(diffs).items():
-            insert(self.graph, self.look, alias, image, times)
+            insert(self.graph, self.look, alias, image, times=times)
+        for diff in diffs:
+            self.keys.note(diff)
 
-    def apply(self, entries: Sequence[Entry], *, skip: bool, generate: bool) -> Applied:
+    def apply(
+        self,
+        entries: Sequence[Entry],
+        *,
+        skip: bool,
+        generate: bool,
+        silent: int = 0,
+        keep: bool = True,
+    ) -> Applied:
         """Apply a batch whole, or raise and leave the graph as it was."""
         admitted, refused = self.admit(entries)
-        done: list[Diff] = []
-        changes: list[tuple[int, Effect]] = []
-        if refused and not skip:
-            admitted = []
-        try:
-            for number, diffs in admitted:
+        told_from = sum(entry.length for entry in entries[:silent])
+        found: list[tuple[int, Effect]] = []
+        with self.atomic(keep=keep) as carry_out:
+            for number, diffs in admitted if skip or not refused else ():
                 for diff in diffs:
-                    changed = maintain(self.graph, self.look, diff)
-                    done.append(diff)
-                    if generate:
-                        changes += [
-                            (number, effect)
-                            for change in changed
-                            for effect in effects(self.graph, self.look, change)
-                        ]
-            return Applied(to_rows(self.plan, changes), refused)
-        except BaseException:
-            for alias, pre, post in reversed(done):
-                maintain(self.graph, self.look, Diff(alias, post, pre))
-            raise
+                    changed = carry_out(diff)
+                    if generate and number >= told_from:
+                        found += self.effects(number, changed)
+            made = to_rows(self.plan, found)
+        return Applied(made, refused)
+
+    def factorise(
+        self, entries: Sequence[Entry], *, skip: bool, keep: bool = True
+    ) -> tuple[Factorised, list[Refused]]:
+        """Apply a batch as `apply` does, and give its view diffs as nested lists."""
+        admitted, refused = self.admit(entries)
+        factoriser = Factoriser(self.graph, self.look)
+        with self.atomic(keep=keep) as carry_out:
+            for number, diffs in admitted if skip or not refused else ():
+                paired = len(diffs) > 1 and any(diff.pre and diff.post for diff in diffs)
+                for diff in diffs:
+                    factoriser.add(number, carry_out(diff), paired=paired)
+            made = factoriser.made()
+        return made, refused
+
+    def fanout(self, entries: Sequence[Entry], *, skip: bool) -> tuple[int, bool, list[Refused]]:
+        """Count the rows of a batch's view diffs, and say if that is exact; change nothing."""
+        admitted, refused = self.admit(entries)
+        found = []
+        with self.atomic(keep=False) as carry_out:
+            for _, diffs in admitted if skip or not refused else ():
+                counts = [fanout(self.graph, carry_out(diff)) for diff in diffs]
+                found.append(joined([each for each in counts if each.rows]))
+        return sum(each.rows for each in found), all(each.exact for each in found), refused
+
+    def expire(self, conditions: Conditions, *, generate: bool) -> pa.Table:
+        """Delete all base rows that meet the conditions, in every alias named; give view diffs."""
+        gone = [
+            diff
+            for alias, conjuncts in conditions.items()
+            for diff in expired(self.graph, self.plan.aliases[alias], conjuncts)
+        ]
+        found: list[tuple[int, Effect]] = []
+        with self.atomic(keep=True) as carry_out:
+            for number, diff in enumerate(gone):
+                changed = carry_out(diff)
+                if generate:
+                    found += self.effects(number, changed)
+            return to_rows(self.plan, found)
+
+    def effects(self, number: int, changed: Changes) -> Iterator[tuple[int, Effect]]:
+        """Yield what changes do to the view, with the number of their base diff."""
+        for change in changed:
+            for effect in effects(self.graph, self.look, change):
+                yield number, effect
+
+    @contextmanager
+    def atomic(self, *, keep: bool) -> Generator[CarryOut]:
+        """Let diffs be carried out one by one; undo them after an error, or unless `keep`."""
+        done: list[Diff] = []
+
+        def carry_out(diff: Diff) -> Changes:
+            changed = maintain(self.graph, self.look, diff)
+            done.append(diff)
+            self.keys.note(diff)
+            return changed
+
+        complete = False
+        try:
+            yield carry_out
+            complete = True
+        finally:
+            if not (complete and keep):
+                for alias, pre, post in reversed(done):
+                    maintain(self.graph, self.look, Diff(alias, post, pre))
+                    self.keys.note(Diff(alias, post, pre))
+
+    def missing(self, entries: Sequence[Entry]) -> list[Refused]:
+        """Name the diffs of a batch that remove a row which is not there; change nothing."""
+        return self.admit(entries)[1]
 
     def admit(
         self, entries: Sequence[Entry]
     ) -> tuple[list[tuple[int, tuple[Diff, ...]]], list[Refused]]:
         """Filter a batch and number its base diffs, leaving out those that miss their row."""
-        present = Presence(self.graph)
+        present, keys = Presence(self.graph), RunningKeys(self.keys)
         admitted: list[tuple[int, tuple[Diff, ...]]] = []
         refused: list[Refused] = []
         number = 0
         for place, entry in enumerate(entries):
-            for row, diffs in enumerate(felt(self.plan, entry)):
-                if present.admit(diffs):
+            for row, diffs in enumerate(self.felt(entry, keys)):
+                if diffs is not None and present.admit(diffs):
+                    keys.admit(diffs)
                     admitted.append((number, diffs))
                 else:
                     refused.append(Refused(place, row))
                 number += 1
         return admitted, refused
 
+    def felt(self, entry: Entry, keys: RunningKeys) -> Iterable[tuple[Diff, ...] | None]:
+        """Yield what the aliases feel of each base row; None where no row has the key given."""
+        table = self.plan.definition.tables[entry.table]
+        if entry.pre is None or entry.pre.num_columns == len(table.schema):
+            return felt(self.plan, entry)
+        return self.felt_by_key(entry, keys)
+
+    def felt_by_key(self, entry: Entry, keys: RunningKeys) -> Iterator[tuple[Diff, ...] | None]:
+        """Find the images of rows given by their keys, as they are after the diffs before."""
+        aliases = [alias for alias in self.plan.aliases if alias.table == entry.table]
+        assert entry.pre is not None, "only a row that goes is found by its key"
+        pre_keys = [list(self.keys.given(alias.index, entry.pre)) for alias in aliases]
+        posts = [side(alias, entry.post, entry) for alias in aliases]
+        for row in range(entry.length):
+            found = [
+                Diff(alias.index, keys.find(alias.index, of[row]), post[row])
+                for alias, of, post in zip(aliases, pre_keys, posts, strict=True)
+            ]
+            known = any(diff.pre for diff in found) or not self.keys.holds_all(entry.table)
+            yield tuple(diff for diff in found if diff.pre or diff.post) if known else None
+
     def scan(self) -> Iterator[pa.RecordBatch]:
         """Read the whole view, starting from the alias with the fewest join tuples."""
-        start = min(range(len(self.graph.tuples)), key=lambda each: len(self.graph.tuples[each]))
-        return scan(self.graph, self.look, start)
+        return self.read(Reading(), Touched())
 
-    def count(self) -> int:
-        """Count the view's rows without making them."""
-        return count(self.graph, self.look)
+    def read(self, reading: Reading, touched: Touched) -> Iterator[pa.RecordBatch]:
+        """Read what is asked of the view, counting what is touched of the graph."""
+        return read(self.graph, self.look, reading, touched)
+
+    def way(self, reading: Reading) -> Way:
+        """Choose where a read starts."""
+        return best_way(self.graph, reading)
+
+    def index(self, column: str) -> None:
+        """Keep a secondary index on an output column that is kept as it is."""
+        index(self.graph, column)
+
+    def why(self, asked: Asked) -> list[tuple[Kept, ...]]:
+        """Find the complete paths behind a row of the view: what each alias keeps on it."""
+        return why(self.graph, self.look, asked)
+
+    def why_not(self, asked: Asked) -> list[Break]:
+        """Find where the paths of a row break that the view does not have."""
+        return why_not(self.graph, NoLook(self.graph), asked)
+
+    def count(self, conditions: tuple[Expression, ...] = ()) -> int:
+        """Count the view's rows that meet conditions, without making them."""
+        return count(self.graph, self.look, conditions)
 
     def stats(self) -> dict[str, Any]:
         """Tell the graph's size by alias, vertex and kind."""

@@ -8,6 +8,7 @@ from sys import getsizeof
 from typing import Any, TypeVar
 
 from joingraph.graph import Graph, JoinTuple, VertexValue
+from joingraph.indexes import Index
 from joingraph.plan.show import vertex_name
 
 T = TypeVar("T")
@@ -22,6 +23,8 @@ def stats(graph: Graph) -> dict[str, Any]:
         "join_tuples": sum(map(tuple_bytes, every(graph.tuples))),
         "projected_tuples": sum(map(rows_bytes, every(graph.tuples))),
     }
+    if graph.indexes:
+        sizes["indexes"] = sum(map(index_bytes, graph.indexes.values()))
     return {
         "bytes": sum(sizes.values()),
         "bytes_by_kind": sizes,
@@ -34,6 +37,10 @@ def stats(graph: Graph) -> dict[str, Any]:
                 "heaviest": heaviest(graph.values[vertex.index].values()),
             }
             for vertex in plan.vertices
+        },
+        "indexes": {
+            column: {"values": len(index.steps), "entries": sum(map(len, index.steps.values()))}
+            for column, index in graph.indexes.items()
         },
     }
 
@@ -68,6 +75,12 @@ def value_bytes(value: VertexValue) -> int:
 def tuple_bytes(at: JoinTuple) -> int:
     """Measure a join tuple without its rows."""
     return getsizeof(at) + getsizeof(at.values) + getsizeof(at.lacking) + getsizeof(at.witness)
+
+
+def index_bytes(index: Index) -> int:
+    """Measure a declared index."""
+    lists = [index.steps, index.values, *index.steps.values()]
+    return sum(map(getsizeof, lists))
 
 
 def rows_bytes(at: JoinTuple) -> int:

@@ -5,17 +5,28 @@
 
 A pre-image is followed at once by its post-image, of the same count. `_change_type` has the words
 of Delta's change feed. A ViewDiff is a value: later batches do not touch it.
+
+What a batch does to the view can only be seen while it is applied, and rows are the dearest form of
+it. So the form is chosen with the batch, `apply(batch, form=...)`, and made then; every form that
+can be had from that one is given on request.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from joingraph.errors import DiffError
 from joingraph.expression import Value
 from joingraph.words import Word, to_words
+
+if TYPE_CHECKING:
+    from joingraph.factorised import Factorised
+    from joingraph.idiffs import IDiffs
 
 SIGNS = {"insert": 1, "delete": -1, "update_preimage": -1, "update_postimage": 1}
 META = pa.schema(
@@ -40,28 +51,49 @@ def change_table(
     return pa.table([*rows.columns, *meta], schema=pa.schema([*rows.schema, *META]))
 
 
+class Forms(NamedTuple):
+    """The forms of a batch's view diffs, each made when asked for; None where it cannot be."""
+
+    rows: Callable[[], pa.Table] | None
+    idiffs: Callable[[], IDiffs] | None = None
+    factorised: Callable[[], Factorised] | None = None
+
+
 class ViewDiff:
     """The view diffs of one batch, `seq` being its number.
 
     >>> import pyarrow as pa
     >>> table = change_table(pa.table({"n": [7, 7]}), ["insert", "delete"], [2, 1], [0, 1])
-    >>> diff = ViewDiff(table, 1)
+    >>> diff = ViewDiff(Forms(lambda: table), 1)
     >>> diff.rows()
     [('insert', (7,), 2), ('delete', (7,), 1)]
     >>> diff.net()
     [('insert', (7,), 1)]
     """
 
-    def __init__(self, table: pa.Table, seq: int) -> None:
+    def __init__(self, forms: Forms, seq: int) -> None:
         self.seq = seq
-        self._table = table
-        self._width = table.num_columns - len(META)
+        self._forms = forms
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
 
     def __repr__(self) -> str:
-        return f"ViewDiff(seq={self.seq}, rows={len(self)})"
+        shown = f"rows={len(self)}" if self._forms.rows else f"idiffs={len(self.idiffs())}"
+        return f"ViewDiff(seq={self.seq}, {shown})"
+
+    @cached_property
+    def _table(self) -> pa.Table:
+        if self._forms.rows is None:
+            raise DiffError(
+                'this batch was applied with form="idiffs", so its rows were not made; ask'
+                ' idiffs(), or apply with form="rows"'
+            )
+        return self._forms.rows()
+
+    @property
+    def _width(self) -> int:
+        return int(self._table.num_columns) - len(META)
 
     def rows(self) -> list[ViewRow]:
         """List (change type, row, count) in the order of the base diffs."""
@@ -84,15 +116,25 @@ class ViewDiff:
         table = table.add_column(self._width + 2, "_seq", seq)
         return table.drop_columns(["_diff"]) if net else table
 
-    def idiffs(self) -> object:
-        """Give the compact diffs named by part of the view's key; not there yet."""
-        raise NotImplementedError("idiffs() comes in a later version; rows() has the same changes")
+    def idiffs(self) -> IDiffs:
+        """Give the diffs named by part of the view's key, folded over the batch.
 
-    def factorised(self) -> object:
-        """Give the diffs as nested lists of partners; not there yet."""
-        raise NotImplementedError(
-            "factorised() comes in a later version; rows() has the same changes"
-        )
+        Applied with form="idiffs", a batch makes no rows where an i-diff says the same.
+        """
+        if self._forms.idiffs is None:
+            raise DiffError("no i-diffs are known of this view diff; its rows say the same")
+        return self._forms.idiffs()
+
+    def factorised(self) -> Factorised:
+        """Give the changed tuples with lists of their partners.
+
+        Applied with form="factorised"; else everything is among its rows, multiplied out already.
+        """
+        if self._forms.factorised is None:
+            raise DiffError(
+                'this batch was applied with form="idiffs"; apply it with form="factorised"'
+            )
+        return self._forms.factorised()
 
     def _folded(self) -> pa.Table:
         """Keep the first appearance of each row that has changed on balance, with that balance."""

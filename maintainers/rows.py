@@ -11,33 +11,39 @@ from __future__ import annotations
 from joingraph.graph import Change, Diff, Graph, Image, LookAhead, Move
 
 
-def insert(graph: Graph, look: LookAhead, alias: int, image: Image, count: int = 1) -> Change:
+def insert(graph: Graph, look: LookAhead, alias: int, image: Image, *, times: int = 1) -> Change:
     """Count base rows more; the first of a join tuple makes it, and its vertex values."""
     found = graph.tuples[alias].get(image.key)
     if found is None:
         found = graph.link(alias, image.key)
         look.entered(found)
-    found.rows[image.row] = found.rows.get(image.row, 0) + count
-    return Change(found, image.row, count)
+    if image.row not in found.rows:
+        for index in graph.indexes_of(alias):
+            index.add(found, image.row)
+    found.rows[image.row] = found.rows.get(image.row, 0) + times
+    return Change(found, image.row, times)
 
 
-def delete(graph: Graph, look: LookAhead, alias: int, image: Image, count: int = 1) -> Change:
+def delete(graph: Graph, look: LookAhead, alias: int, image: Image, *, times: int = 1) -> Change:
     """Count base rows less; the last of a join tuple takes it away, and its vertex values."""
     found = graph.tuples[alias][image.key]
-    found.rows[image.row] -= count
+    found.rows[image.row] -= times
     assert found.rows[image.row] >= 0, "a batch is applied only if every row it removes is there"
     if not found.rows[image.row]:
         del found.rows[image.row]
+        for index in graph.indexes_of(alias):
+            index.remove(found, image.row)
     if not found.rows:
         graph.unlink(found)
         look.left(found)
-    return Change(found, image.row, -count)
+    return Change(found, image.row, -times)
 
 
 def update(
-    graph: Graph, look: LookAhead, alias: int, pre: Image, post: Image
+    graph: Graph, look: LookAhead, alias: int, sides: tuple[Image, Image]
 ) -> tuple[Change | Move, ...]:
     """Move a base row: within its join tuple, or out of one and into another."""
+    pre, post = sides
     new = insert(graph, look, alias, post)
     old = delete(graph, look, alias, pre)
     if pre.key == post.key:
@@ -54,4 +60,4 @@ def maintain(graph: Graph, look: LookAhead, diff: Diff) -> tuple[Change | Move, 
         return (insert(graph, look, alias, post),) if post else ()
     if post is None:
         return (delete(graph, look, alias, pre),)
-    return update(graph, look, alias, pre, post)
+    return update(graph, look, alias, (pre, post))

@@ -153,16 +153,8 @@ def test_unknown_options_are_refused_by_name() -> None:
 
 
 def test_what_is_not_there_yet_says_so(graph: jg.JoinGraph) -> None:
-    out = graph.insert("tweet", [("ann", 1, "x")])
     for call in (
-        lambda: graph.why(("bob", 1)),
-        lambda: graph.why_not(("bob", 2)),
-        lambda: graph.what_if([]),
-        lambda: graph.fanout([]),
-        lambda: graph.scan(where="id = 1"),
         lambda: graph.snapshot(),
-        out.idiffs,
-        out.factorised,
         lambda: jg.open("folder"),
         lambda: jg.JoinGraph(graph.view, "folder"),
     ):

@@ -6,7 +6,7 @@ In: a Definition. Out: a Plan, in which nothing is left to be looked up by name.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
@@ -17,8 +17,8 @@ from joingraph.plan.model import AliasPlan, Hop, Plan, Slot, Vertex
 from joingraph.plan.tree import Bundle, make_tree
 
 
-def build(definition: Definition) -> Plan:
-    """Settle all that a view can settle before its first diff."""
+def build(definition: Definition, kept: Iterable[Expression] = ()) -> Plan:
+    """Settle all that a view can settle before its first diff; `kept` is kept besides."""
     index = {alias.name: i for i, alias in enumerate(definition.aliases)}
     found = sort_conditions(definition)
     classes = [{index[name]: each for name, each in members.items()} for members in found.classes]
@@ -26,7 +26,7 @@ def build(definition: Definition) -> Plan:
     vertices = tuple(vertex_of(i, bundle) for i, bundle in enumerate(bundles))
     residuals = (*found.residuals, *broken)
     keeper = Keeper(index, vertices)
-    for wanted in (*residuals, *(column.value for column in definition.output)):
+    for wanted in (*residuals, *(column.value for column in definition.output), *kept):
         keeper.keep(wanted)
     aliases = tuple(
         AliasPlan(i, alias.name, alias.table, tuple(found.filters[alias.name]), *keeper.of(i))

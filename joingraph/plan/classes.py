@@ -69,7 +69,8 @@ def null_safe_parts(condition: Expression) -> tuple[Expression, ...]:
                 Call("coalesce", (right, filler), right.type),
             )
             return (Call("equal", nulls, kind), Call("equal", values, kind))
-    return (condition,)
+        case _:
+            return (condition,)
 
 
 def mixed(left: Expression, right: Expression) -> bool:

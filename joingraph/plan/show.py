@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import networkx as nx
 
+from joingraph.plan.keyed import idiff_lines
 from joingraph.plan.model import AliasPlan, Plan, Vertex
 from joingraph.show import show
 from joingraph.types import sql_name
@@ -37,6 +38,7 @@ def explain(plan: Plan) -> str:
         ),
         ("join tree", list(tree_lines(plan))),
         ("residual predicates (checked on the path)", [show(each) for each in plan.residuals]),
+        ("i-diffs", list(idiff_lines(plan))),
     ]
     title = f"view {plan.definition.name}"
     parts = [

@@ -5,19 +5,20 @@
     order_by  "said DESC NULLS LAST"             ->   lower(T.text), descending, NULLs last
 
 Names are bound to the view's columns and nothing else, as in a SELECT over the stored view; only
-then does each column give way to the expression it stands for.
+then does each column give way to the expression it stands for, and what is constant is computed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 
 from sqlglot import exp
 
 from joingraph.definition import Definition
-from joingraph.errors import ViewError
-from joingraph.expression import Call, Column, Expression, columns_of
+from joingraph.errors import DiffError, ViewError
+from joingraph.evaluate import evaluate
+from joingraph.expression import Call, Column, Expression, Literal, columns_of
 from joingraph.ordering import Order
 from joingraph.sql.binder import Binder
 from joingraph.sql.forbidden import Size
@@ -55,7 +56,7 @@ def bind_order(entry: object, definition: Definition) -> Order:
 
 
 @contextmanager
-def _told(argument: str, text: object, dialect: str) -> Iterator[None]:
+def _told(argument: str, text: object, dialect: str) -> Generator[None, None, None]:
     """Say in every error which argument of the read is meant, and where in it."""
     try:
         yield
@@ -102,6 +103,20 @@ def _substituted(expression: Expression, values: Mapping[Column, Expression]) ->
         case Column():
             return values[expression]
         case Call(function, args, type):
-            return Call(function, tuple(_substituted(arg, values) for arg in args), type)
+            return _folded(Call(function, tuple(_substituted(arg, values) for arg in args), type))
         case _:
             return expression
+
+
+def _folded(call: Call) -> Expression:
+    """Compute a call of constants now, so that CAST('7' AS INT) leads to an index as 7 does.
+
+    One that raises an error is left alone: it may never be asked. So is a zero that has a sign.
+    """
+    if not all(isinstance(arg, Literal) for arg in call.args):
+        return call
+    try:
+        value = evaluate(call, {}, 1)[0].as_py()
+    except (DiffError, ValueError, OverflowError):
+        return call
+    return call if isinstance(value, float) and value == 0.0 else Literal(value, call.type)

@@ -6,8 +6,10 @@ fragments.py random expressions and conditions over the columns in sight
 views.py     random views
 feeds.py     random batches over a model of the base tables
 generate.py  case(seed)
+ask.py       how a case is handed to joingraph: rows as tuples, dicts or Arrow tables
 judges.py    DuckDB and SQLite, which say what the view should hold
 run.py       one case against every form of the graph and every look-ahead mode
+search.py    many seeds; what went wrong, told with its replay
 shrink.py    a failing case -> a smaller one that still fails
 report.py    a case -> a golden script
 __main__.py  python -m tests.oracle --cases N --seed S --jobs J

@@ -9,23 +9,23 @@ the same paths, or the step disagrees. `check` holds the notes of each mode to f
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 import pyarrow as pa
 
-from joingraph.batch import Entry
-from joingraph.engine import Applied
+from joingraph.expression import Expression
 from joingraph.generators.count import count
 from joingraph.generators.diffs import Effect, effects
-from joingraph.generators.rows import to_rows
-from joingraph.generators.scan import all_paths, blocks
-from joingraph.graph import Change, Diff, JoinTuple, Move
+from joingraph.generators.reading import matching
+from joingraph.generators.scan import in_batches
+from joingraph.graph import JoinTuple
 from joingraph.maintainers.check import check
 from joingraph.maintainers.lookahead import look_ahead
-from joingraph.maintainers.rows import maintain
 from joingraph.plan.model import Plan
-from joingraph.reference import ReferenceEngine
+from joingraph.reading import Reading, Touched
+from joingraph.reference import Changes, ReferenceEngine
+from joingraph.ways import Everyone
 from tests import LOOKAHEADS
 
 T = TypeVar("T")
@@ -66,43 +66,26 @@ class TogetherEngine(ReferenceEngine):
         self.looks = AllLooks(self)
         self.look = self.looks
 
-    def apply(self, entries: Sequence[Entry], *, skip: bool, generate: bool) -> Applied:
-        """Apply a batch whole, or raise and leave the graph as it was."""
-        admitted, refused = self.admit(entries)
-        done: list[Diff] = []
-        found: list[tuple[int, Effect]] = []
-        try:
-            for number, diffs in admitted if skip or not refused else ():
-                for diff in diffs:
-                    changed = maintain(self.graph, self.look, diff)
-                    done.append(diff)
-                    found += ((number, each) for each in self.agreed(changed))
-            return Applied(to_rows(self.plan, found), refused)
-        except BaseException:
-            for alias, pre, post in reversed(done):
-                maintain(self.graph, self.look, Diff(alias, post, pre))
-            raise
-
-    def agreed(self, changed: Iterable[Change | Move]) -> list[Effect]:
+    def effects(self, number: int, changed: Changes) -> Iterator[tuple[int, Effect]]:
         """Generate in every mode; all must give the same."""
         each_mode = [
             [effect for change in changed for effect in effects(self.graph, look, change)]
             for look in self.looks.modes.values()
         ]
-        return same(each_mode)
+        return ((number, effect) for effect in same(each_mode))
 
-    def scan(self) -> Iterator[pa.RecordBatch]:
+    def read(self, reading: Reading, touched: Touched) -> Iterator[pa.RecordBatch]:
         """Read the view from a starting alias of its own in every mode."""
         aliases = len(self.graph.tuples)
         each_mode = [
-            list(all_paths(self.graph, look, number % aliases))
-            for number, look in enumerate(self.looks.modes.values())
+            list(matching(self.graph, look, reading, way=Everyone(n % aliases), touched=touched))
+            for n, look in enumerate(self.looks.modes.values())
         ]
-        yield from blocks(self.graph, same(each_mode))
+        return in_batches(self.graph, same(each_mode))
 
-    def count(self) -> int:
+    def count(self, conditions: tuple[Expression, ...] = ()) -> int:
         """Count in every mode."""
-        (found,) = {count(self.graph, look) for look in self.looks.modes.values()}
+        (found,) = {count(self.graph, look, conditions) for look in self.looks.modes.values()}
         return found
 
     def check(self) -> None:

@@ -1,0 +1,78 @@
+"""Reads some of the view off the graph: rows that meet conditions, in order, as many as wanted.
+
+    starts -> (walk: hop, test, hop, test, ...) -> complete paths -> the best k -> record batches
+
+Where the order is that of sorted starts, the walk ends with the last row wanted; otherwise the best
+k of all paths are kept while they come. The view is never built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from joingraph.generators.paths import Path, pieces, walk
+from joingraph.generators.scan import in_batches
+from joingraph.generators.starts import best_way, sort, starts
+from joingraph.graph import Graph, JoinTuple, LookAhead
+from joingraph.plan.model import Plan
+from joingraph.reading import Reading, Touched, legs
+from joingraph.ways import Way, sorting_alias
+
+
+def read(
+    graph: Graph, look: LookAhead, reading: Reading, touched: Touched
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows that are asked for."""
+    if reading.limit == 0:
+        return
+    way = best_way(graph, reading)
+    paths = matching(graph, look, reading, way=way, touched=touched)
+    if reading.order and sorting_alias(graph.plan, reading) != way.alias:
+        paths = iter(best(graph.plan, paths, reading))
+    if reading.limit is not None:
+        paths = limited(paths, reading.limit)
+    yield from in_batches(graph, paths)
+
+
+def matching(
+    graph: Graph, look: LookAhead, reading: Reading, *, way: Way, touched: Touched
+) -> Iterator[Path]:
+    """Yield every complete path that meets the conditions, with its full multiplicity."""
+    tests, route = legs(graph.plan, way.alias, reading.conditions)
+    begun = starts(graph, reading, way, tests, touched=touched)
+    return walk(graph, look, opened(look, begun, way.alias), route, touched=touched)
+
+
+def opened(look: LookAhead, begun: Iterable[Path], start: int) -> Iterator[Path]:
+    """Drop the starts from which no path can be completed."""
+    last: JoinTuple | None = None
+    is_open = False
+    for path in begun:
+        step = path.steps[start]
+        assert step is not None, "a path that begins has the step it begins with"
+        if step.tuple is not last:
+            last, is_open = step.tuple, look.is_open(step.tuple, None)
+        if is_open:
+            yield path
+
+
+def best(plan: Plan, paths: Iterable[Path], reading: Reading) -> list[Path]:
+    """Keep the first of all paths in the order asked for, as many as are wanted."""
+    if reading.limit is None:
+        return sort(plan, list(paths), reading.order)
+    kept: list[Path] = []
+    for piece in pieces(paths):
+        kept = sort(plan, kept + piece, reading.order)[: reading.limit]
+    return kept
+
+
+def limited(paths: Iterable[Path], limit: int) -> Iterator[Path]:
+    """Let through as many rows as are wanted; the last path may stand for more than that."""
+    left = limit
+    for path in paths:
+        yield Path(path.steps, min(path.times, left))
+        left -= path.times
+        if left <= 0:
+            return

@@ -1,0 +1,31 @@
+"""Finds the complete paths behind one row of the view.
+
+The row's values are conditions, so the walk is a read with a `where`: it starts at a vertex value
+or an index entry that the row names, and meets only what can lead to the row.
+"""
+
+from __future__ import annotations
+
+from joingraph.answers import Kept
+from joingraph.asked import Asked
+from joingraph.generators.paths import Path
+from joingraph.generators.reading import matching
+from joingraph.generators.rows import view_rows
+from joingraph.generators.starts import best_way
+from joingraph.graph import Graph, LookAhead
+from joingraph.reading import Reading, Touched
+
+
+def why(graph: Graph, look: LookAhead, asked: Asked) -> list[tuple[Kept, ...]]:
+    """Find the row's paths: what each alias keeps on them."""
+    reading = Reading(asked.conditions)
+    way = best_way(graph, reading)
+    paths = list(matching(graph, look, reading, way=way, touched=Touched()))
+    rows = view_rows(graph.plan, paths)
+    return [kept(path) for path, row in zip(paths, rows, strict=True) if row == asked.words]
+
+
+def kept(path: Path) -> tuple[Kept, ...]:
+    """Tell what each alias keeps on a path."""
+    steps = filter(None, path.steps)
+    return tuple(Kept(at.key, row, at.rows[row]) for at, row in steps)

@@ -1,0 +1,140 @@
+"""Finds where the paths of a row break that the view does not have.
+
+    every alias has rows for it?     no: Nobody
+    walk from the rarest alias       a hop on which nobody meets: Apart
+                                     a condition that is TRUE on no path so far: Untrue
+
+After a break the walk goes on without what lies beyond it, so that other breaks are found, too.
+Look-ahead would hide where a dead end is: the walk is told to try everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from joingraph.asked import Asked, contradictions, known_keys
+from joingraph.breaks import Apart, Break, Equal, Nobody, Unequal, Untrue
+from joingraph.evaluate import evaluate
+from joingraph.expression import Expression, aliases_of
+from joingraph.generators.paths import Path, entered, keep_true, kept_columns
+from joingraph.generators.rows import view_rows
+from joingraph.generators.starts import counted, groups, size
+from joingraph.graph import Graph, LookAhead
+from joingraph.plan.model import Plan
+from joingraph.reading import Leg, Touched, is_total, legs
+from joingraph.ways import Everyone, Way, at_vertices, key_words
+from joingraph.words import Word
+
+Keys = Mapping[tuple[int, int], Word]  # (vertex, class there) -> the word that the row fixes
+
+
+def why_not(graph: Graph, look: LookAhead, asked: Asked) -> list[Break]:
+    """Find the row's breaks, none if it is in the view."""
+    plan = graph.plan
+    found: list[Break] = [Unequal(*pair) for pair in contradictions(plan, asked)]
+    constant = [each for each in asked.conditions if not aliases_of(each)]
+    found += [Untrue(each, 1, 0) for each in constant if not evaluate(each, {}, 1)[0].as_py()]
+    if found:
+        return found
+    keys = key_demands(plan, asked)
+    ways = [rarest(graph, alias.index, asked) for alias in plan.aliases]
+    found += [
+        Nobody(way.alias) for way in ways if next(candidates(graph, way, asked, keys), None) is None
+    ]
+    if found:
+        return found
+    start = min(ways, key=lambda way: size(graph, way))
+    paths = list(candidates(graph, start, asked, keys))
+    _, route = legs(plan, start.alias, asked.conditions)
+    paths, found = follow(graph, look, paths, route, keys=keys)
+    if not found and asked.words not in set(view_rows(plan, paths)):
+        return [Equal()]
+    return found
+
+
+def key_demands(plan: Plan, asked: Asked) -> Keys:
+    """Give the values of keys that the row fixes as words; contradictions are sorted out before."""
+    words = {
+        (vertex, position): key_words([known], plan.vertices[vertex].types[position])
+        for (vertex, position), known in known_keys(plan, asked).items()
+    }
+    return {place: word[0] for place, word in words.items() if word}
+
+
+def rarest(graph: Graph, alias: int, asked: Asked) -> Way:
+    """Choose how to look for an alias' rows: by the vertex value with the fewest, or all."""
+    ways: list[Way] = [
+        way for way in at_vertices(graph.plan, asked.conditions) if way.alias == alias
+    ]
+    return min(ways or [Everyone(alias)], key=lambda way: size(graph, way))
+
+
+def candidates(graph: Graph, way: Way, asked: Asked, keys: Keys) -> Iterator[Path]:
+    """Yield what an alias has for the row."""
+    tests, _ = legs(graph.plan, way.alias, asked.conditions)
+    paths = (counted(graph.plan, step) for group in groups(graph, way) for step in group)
+    yield from keep_true(graph.plan, fitting(graph, paths, way.alias, keys), tests)
+
+
+def fitting(graph: Graph, paths: Iterable[Path], alias: int, keys: Keys) -> Iterator[Path]:
+    """Let through the paths on which an alias' key has the values that the row fixes."""
+    for path in paths:
+        step = path.steps[alias]
+        assert step is not None, "only a path that has been there is asked"
+        if all(
+            keys.get((value.vertex, position), word) == word
+            for value in step.tuple.values
+            for position, word in enumerate(value.words)
+        ):
+            yield path
+
+
+def follow(
+    graph: Graph, look: LookAhead, paths: list[Path], route: Sequence[Leg], *, keys: Keys
+) -> tuple[list[Path], list[Break]]:
+    """Walk a route, noting each break; give the paths that are left, too."""
+    plan, found = graph.plan, list[Break]()
+    missed: set[int] = set()
+    for leg in route:
+        hop = leg.hop
+        if hop.near in missed:
+            missed.add(hop.alias)
+            continue
+        met = partners_that_fit(graph, look, paths, leg, keys=keys)
+        if met:
+            paths = met
+        else:
+            missed.add(hop.alias)
+            found.append(Apart(hop.near, hop.alias, hop.vertex))
+        for test in leg.tests:
+            if can_ask(plan, test, missed, broken=bool(found)):
+                paths, broken = asked_of(plan, paths, test)
+                found += broken
+    return paths, found
+
+
+def partners_that_fit(
+    graph: Graph, look: LookAhead, paths: Iterable[Path], leg: Leg, *, keys: Keys
+) -> list[Path]:
+    """Extend paths by the steps of an alias that have what the row asks of this alias alone."""
+    plan, alias = graph.plan, leg.hop.alias
+    mine = frozenset({plan.aliases[alias].name})
+    own = [each for each in leg.tests if aliases_of(each) == mine and is_total(plan, each)]
+    further = entered(graph, look, paths, leg.hop, touched=Touched())
+    return list(keep_true(plan, fitting(graph, further, alias, keys), own))
+
+
+def can_ask(plan: Plan, test: Expression, missed: set[int], *, broken: bool) -> bool:
+    """Hold if paths have all that a condition reads; one that may fail needs complete paths."""
+    reads = aliases_of(test)
+    unread = {plan.aliases[alias].name for alias in missed}
+    return reads.isdisjoint(unread) and (not broken or is_total(plan, test))
+
+
+def asked_of(plan: Plan, paths: list[Path], test: Expression) -> tuple[list[Path], list[Break]]:
+    """Keep the paths on which a condition is TRUE; if it is on none, keep all and say so."""
+    outcomes = evaluate(test, kept_columns(plan, paths, test), len(paths)).to_pylist()
+    true = [path for path, outcome in zip(paths, outcomes, strict=True) if outcome]
+    if true:
+        return true, []
+    return paths, [Untrue(test, outcomes.count(False), outcomes.count(None))]

@@ -1,0 +1,231 @@
+"""Diffs of the view named by part of its key: one for a base row, however many rows it is part of.
+
+    tweet 7: text 'a' -> 'b'           update  T  tweetId 7 | text 'b'        not one row a follower
+    tweet 8 deleted                    delete  T  tweetId 8
+    follower (ann, bob) inserted       insert  -  whole rows of the view
+
+    kind     named by                        says
+    update   the columns of alias' key       set the other columns of every row so named
+    delete   the columns of alias' key       every row so named goes
+    insert   the view's whole key            the row is there, like this (an upsert)
+    delete   the view's whole key, alias ""  the row is not there
+    insert   -                 counted       so many more of this row
+    delete   shared columns    counted       so many less of the rows that have these values
+
+All of a batch agree with the view after it, so they give it in whichever order they are applied
+(the printed NOT IN test on whole rows does not: an insert must look for its key). That is why a
+counted delete leaves out columns that an update may have set: rows with the same shared columns are
+the same row (plan/keyed.py). Rows that an i-diff names and the view lacks do no harm.
+
+Precondition: what is declared as a key is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from joingraph.errors import DiffError
+from joingraph.plan.keyed import Keyed, shared_columns, view_key
+from joingraph.plan.model import Plan
+from joingraph.viewdiff import META, SIGNS, word_rows
+from joingraph.words import Word
+
+COUNT = "_count"
+Words = tuple[Word, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IDiff:
+    """Diffs of one kind: `key` are the columns that name rows; a counted one ends with a count."""
+
+    kind: str
+    alias: str
+    key: tuple[str, ...]
+    table: pa.Table
+    counted: bool = False
+
+    def rows(self) -> Iterator[IDiff]:
+        """Cut it into diffs of one row each."""
+        for at in range(self.table.num_rows):
+            yield IDiff(self.kind, self.alias, self.key, self.table.slice(at, 1), self.counted)
+
+    def repeated(self) -> IDiff:
+        """Write each row as often as it counts."""
+        if not self.counted:
+            return self
+        counts = self.table.column(-1).to_numpy()
+        return replace(
+            self, table=self.table.take(pa.array(np.repeat(np.arange(len(counts)), counts)))
+        )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the view it has."""
+        return tuple(self.table.column_names[: -1 if self.counted else None])
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """Those that are not its key: what an update sets."""
+        return tuple(name for name in self.columns if name not in self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class IDiffs:
+    """The i-diffs of one batch, in no particular order.
+
+    >>> import pyarrow as pa
+    >>> text = pa.table({"tweetId": [7], "text": ["b"]})
+    >>> schema = pa.schema({"fan": pa.string(), "tweetId": pa.int64(), "text": pa.string()})
+    >>> diffs = IDiffs(schema, (IDiff("update", "T", ("tweetId",), text),))
+    >>> diffs.tables()["T", "update"].to_pylist()
+    [{'tweetId': 7, 'text': 'b'}]
+    """
+
+    schema: pa.Schema
+    parts: tuple[IDiff, ...]
+
+    def __len__(self) -> int:
+        return sum(part.table.num_rows for part in self.parts)
+
+    def tables(self) -> dict[tuple[str, str], pa.Table]:
+        """Give the diffs by alias and kind; whole rows, which are of no alias, by ""."""
+        return {(part.alias, part.kind): part.table for part in self.parts}
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedDiffs:
+    """What a batch did to the base rows of one keyed alias: a table each, keys before values."""
+
+    deletes: pa.Table
+    updates: pa.Table
+
+
+def make_idiffs(
+    plan: Plan, keyed: Mapping[int, Keyed], diffs: Mapping[int, KeyedDiffs], changes: pa.Table
+) -> IDiffs:
+    """Put a batch's i-diffs together: what the keyed aliases say, and the rows that are left.
+
+    `changes` are the batch's view diffs (viewdiff.py). Those that only say again what the keyed
+    aliases say may be among them or not: the outcome is the same.
+    """
+    schema = plan.definition.schema
+    parts: list[IDiff] = []
+    gone: list[Gone] = []
+    for index, of in diffs.items():
+        names = keyed[index].names
+        key, alias = tuple(schema.names[at] for at in names), keyed[index].alias.name
+        parts.append(IDiff("update", alias, key, of.updates))
+        parts.append(IDiff("delete", alias, key, of.deletes))
+        gone.append(Gone(names, set(word_rows(of.deletes, len(names)))))
+    rows = changes.select(range(len(schema)))
+    balances = balanced(changes, shared_columns(plan, keyed), gone)
+    named_by = view_key(plan, keyed)
+    if named_by is None:
+        parts += counted(rows, shared_columns(plan, keyed), balances)
+    else:
+        parts += named(rows, named_by, balances)
+    return IDiffs(schema, tuple(part for part in parts if part.table.num_rows))
+
+
+class Gone(NamedTuple):
+    """The keys that a delete i-diff takes away, and the view's columns that hold them."""
+
+    names: tuple[int, ...]
+    keys: set[Words]
+
+    def takes(self, row: Words) -> bool:
+        """Say whether a row of the view goes with them."""
+        return tuple(row[at] for at in self.names) in self.keys
+
+
+@dataclass(slots=True)
+class Balance:
+    """How many rows that agree on the shared columns came or went, and where one of them is.
+
+    A row that came is as the view has it now, so its columns are the newest there are.
+    """
+
+    count: int = 0
+    at: int = -1
+    newest: bool = False
+
+
+def balanced(changes: pa.Table, shared: tuple[int, ...], gone: Sequence[Gone]) -> list[Balance]:
+    """Add up the rows that no delete i-diff takes, by their shared columns."""
+    groups: dict[Words, Balance] = {}
+    for row, (at, count) in net(changes).items():
+        if any(each.takes(row) for each in gone):
+            continue
+        of = groups.setdefault(tuple(row[each] for each in shared), Balance())
+        of.count += count
+        if not of.newest:
+            of.at, of.newest = at, count > 0
+    return [of for of in groups.values() if of.count]
+
+
+def net(changes: pa.Table) -> dict[Words, tuple[int, int]]:
+    """Fold view diffs: each row that changed on balance, its place and the balance."""
+    rows = word_rows(changes, changes.num_columns - len(META))
+    signs = [SIGNS[kind] for kind in changes["_change_type"].to_pylist()]
+    found: dict[Words, tuple[int, int]] = {}
+    counts = changes["_count"].to_pylist()
+    for at, (row, sign, count) in enumerate(zip(rows, signs, counts, strict=True)):
+        first, balance = found.get(row, (at, 0))
+        found[row] = (first, balance + sign * count)
+    return {row: (at, balance) for row, (at, balance) in found.items() if balance}
+
+
+def counted(
+    rows: pa.Table, shared: tuple[int, ...], balances: Sequence[Balance]
+) -> Iterator[IDiff]:
+    """Insert and delete rows as often as it takes."""
+    come = [of for of in balances if of.count > 0]
+    gone = [of for of in balances if of.count < 0]
+    names = tuple(rows.column_names[at] for at in shared)
+    yield IDiff("insert", "", (), with_counts(picked(rows, come), come), counted=True)
+    less = with_counts(picked(rows.select(shared), gone), gone)
+    yield IDiff("delete", "", names, less, counted=True)
+
+
+def named(rows: pa.Table, key: tuple[int, ...], balances: Sequence[Balance]) -> Iterator[IDiff]:
+    """Insert rows by the view's key, and delete those whose key no inserted row has."""
+    names = tuple(rows.column_names[at] for at in key)
+    come = picked(rows, [of for of in balances if of.count > 0])
+    gone = picked(rows, [of for of in balances if of.count < 0]).select(names)
+    kept = set(word_rows(come.select(names), len(names)))
+    left = [at for at, row in enumerate(word_rows(gone, len(names))) if row not in kept]
+    yield IDiff("insert", "", names, come)
+    yield IDiff("delete", "", names, gone.take(pa.array(left, pa.int64())))
+
+
+def picked(rows: pa.Table, balances: Sequence[Balance]) -> pa.Table:
+    """Take the rows that balances point at."""
+    return rows.take(pa.array([of.at for of in balances], pa.int64()))
+
+
+def with_counts(rows: pa.Table, balances: Sequence[Balance]) -> pa.Table:
+    """Put counts, all above zero, behind rows."""
+    counts = pa.array([abs(of.count) for of in balances], pa.int64())
+    return pa.table([*rows.columns, counts], names=[*rows.column_names, COUNT])
+
+
+def check_keys(part: IDiff) -> None:
+    """Refuse two diffs of one key: which of them is meant cannot be told."""
+    if part.counted or not part.key:
+        return
+    seen: set[Words] = set()
+    for words in word_rows(part.table.select(part.key), len(part.key)):
+        if words in seen:
+            pairs = ", ".join(
+                f"{name}={word!r}" for name, word in zip(part.key, words, strict=True)
+            )
+            raise DiffError(
+                f"the {part.kind} i-diffs hold two rows with the key ({pairs}); which of them is"
+                " meant cannot be told"
+            )
+        seen.add(words)

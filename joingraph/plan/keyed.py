@@ -1,0 +1,153 @@
+"""Finds which aliases' rows the view names: where it does, one i-diff stands for many row diffs.
+
+    SELECT F.fan, T.tweetId, T.text FROM follower F JOIN tweet T ON F.author = T.author
+    T, its key tweetId   names = column 1        own = column 2 (text): settled by tweetId alone
+    F declares no key    rows
+
+Alias A is keyed exactly when for each column of its declared key the view outputs that column, or
+one that the join classes hold equal to it and whose type holds all its values. What the other
+aliases output does not matter. `own` columns are computed from A alone, so in any state of the view
+all rows with one key of A agree on them; a column by which another alias is named is nobody's own.
+The rest of A, by which rows meet or are told apart, is `binding`: when it changes, rows change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from joingraph.expression import Column, Expression, aliases_of
+from joingraph.plan.classes import bare, sort_conditions
+from joingraph.plan.model import AliasPlan, Plan
+from joingraph.reading import kept_parts
+from joingraph.show import show
+from joingraph.types import join_type
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """An alias whose rows the view names; columns of the view are given by position."""
+
+    alias: AliasPlan
+    key: tuple[str, ...]  # of the base table
+    names: tuple[int, ...]  # the column that holds each of them
+    own: tuple[int, ...]
+
+
+Classes = list[dict[str, Expression]]
+
+
+def keyed_aliases(plan: Plan) -> dict[int, Keyed]:
+    """Give the aliases that have update and delete i-diffs."""
+    classes = sort_conditions(plan.definition).classes
+    found = {}
+    for alias in plan.aliases:
+        names = naming_columns(plan, alias, classes)
+        if not isinstance(names, str):
+            found[alias.index] = names
+    naming = {at for names in found.values() for at in names}
+    return {
+        index: Keyed(
+            plan.aliases[index], plan.definition.tables[plan.aliases[index].table].key, names,
+            tuple(at for at in columns_of_one(plan, plan.aliases[index]) if at not in naming),
+        )
+        for index, names in found.items()
+    }  # fmt: skip
+
+
+def naming_columns(plan: Plan, alias: AliasPlan, classes: Classes) -> tuple[int, ...] | str:
+    """Find the view's columns that hold an alias' key, or say why there are none."""
+    table = plan.definition.tables[alias.table]
+    if not table.key:
+        return f"{table.name} declares no key"
+    names = []
+    for name in table.key:
+        column = Column(alias.name, name, table.schema.field(name).type)
+        if pa.types.is_floating(column.type):
+            return f"{alias.name}.{name} is a floating-point number, which names no row safely"
+        at = naming_column(plan, column, classes)
+        if at is None:
+            return f"the view does not output {alias.name}.{name}"
+        names.append(at)
+    return tuple(names)
+
+
+def naming_column(plan: Plan, key: Column, classes: Classes) -> int | None:
+    """Find the column of the view that holds a key column; itself rather than one equal to it."""
+    equals: list[Expression] = [key]
+    for members in classes:
+        if members.get(key.alias) == key:
+            equals += members.values()
+    for each in equals:
+        for at, output in enumerate(plan.definition.output):
+            kind = output.value.type
+            if bare(output.value) == each and join_type(key.type, kind) == kind:
+                return at
+    return None
+
+
+def columns_of_one(plan: Plan, alias: AliasPlan) -> tuple[int, ...]:
+    """Give the view's columns that are computed from one alias alone."""
+    output, mine = plan.definition.output, frozenset([alias.name])
+    return tuple(at for at, each in enumerate(output) if aliases_of(each.value) == mine)
+
+
+def view_key(plan: Plan, keyed: Mapping[int, Keyed]) -> tuple[int, ...] | None:
+    """Give the columns that name every row of the view; None unless all aliases are keyed."""
+    if len(keyed) < len(plan.aliases):
+        return None
+    return tuple(dict.fromkeys(at for each in keyed.values() for at in each.names))
+
+
+def shared_columns(plan: Plan, keyed: Mapping[int, Keyed]) -> tuple[int, ...]:
+    """Give the columns that are no keyed alias' own: together they tell different rows apart."""
+    own = {at for each in keyed.values() for at in each.own}
+    return tuple(at for at in range(len(plan.definition.output)) if at not in own)
+
+
+def binding(plan: Plan, alias: AliasPlan, own: tuple[int, ...]) -> list[Expression]:
+    """Give what an alias' rows meet others by, and what of them is in columns not their own."""
+    found = [each for key in alias.keys for each in key]
+    outputs = [each.value for at, each in enumerate(plan.definition.output) if at not in own]
+    for wanted in (*plan.residuals, *outputs):
+        found += [
+            part for part in kept_parts(plan, wanted) if aliases_of(part) == frozenset([alias.name])
+        ]
+    return list(dict.fromkeys(found))
+
+
+def idiff_lines(plan: Plan) -> Iterator[str]:
+    """Tell for each alias whether it has i-diffs, by which columns, or why not."""
+    keyed = keyed_aliases(plan)
+    classes = sort_conditions(plan.definition).classes
+    for alias in plan.aliases:
+        if alias.index in keyed:
+            of = keyed[alias.index]
+            yield f"{alias.name}  delete by {listed(plan, of.names)}{updates(plan, of)}"
+        else:
+            yield f"{alias.name}  rows, since {naming_columns(plan, alias, classes)}"
+    key = view_key(plan, keyed)
+    if key is None:
+        yield "inserts are rows with a count, since not every alias is named"
+    else:
+        yield f"inserts are upserts by {listed(plan, key)}"
+
+
+def updates(plan: Plan, of: Keyed) -> str:
+    """Tell which columns an alias' updates set, and what of it changes rows instead."""
+    rest = dict.fromkeys(show(bare(each)) for each in binding(plan, of.alias, of.own))
+    falling = ", ".join(each for each in rest if each not in key_texts(of))
+    falls = f"; changes of {falling} make rows" if falling else ""
+    return (f", update of {listed(plan, of.own)}" if of.own else "") + falls
+
+
+def key_texts(of: Keyed) -> set[str]:
+    """Write the columns of an alias' key: when they change, it is another row."""
+    return {f"{of.alias.name}.{name}" for name in of.key}
+
+
+def listed(plan: Plan, columns: tuple[int, ...]) -> str:
+    """Name columns of the view."""
+    return "(" + ", ".join(plan.definition.output[at].name for at in columns) + ")"

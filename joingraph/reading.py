@@ -1,0 +1,129 @@
+"""What is to be read of a view, and when on a walk each condition can be decided.
+
+    scan(where="fan = 'bob' AND a + b > 3", order_by="date DESC", limit=20)
+    ->  Reading(conditions, order, limit)
+    ->  legs: at the start F.fan = 'bob', after the hop into T  F.a + T.b > 3, ...
+
+This is settled before the graph is looked at, for every form of the graph alike; where a walk
+starts is chosen in ways.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from joingraph.definition import Definition
+from joingraph.errors import ViewError
+from joingraph.evaluate import LAZY_SAFE
+from joingraph.expression import Call, Column, Expression, aliases_of
+from joingraph.functions import SAFE
+from joingraph.names import quoted, suggest
+from joingraph.ordering import Order
+from joingraph.plan.classes import bare
+from joingraph.plan.model import Hop, Plan
+from joingraph.show import show
+from joingraph.sql.reading import bind_order, bind_where
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Which rows of the view are read, in which order, how many at the most.
+
+    `part` = (i, n): only those whose start is the i-th, the i+n-th, ... of all starts.
+    """
+
+    conditions: tuple[Expression, ...] = ()
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    part: tuple[int, int] = (0, 1)
+
+
+@dataclass(slots=True)
+class Touched:
+    """How much of the graph a read has visited so far."""
+
+    join_tuples: int = 0
+    projected_tuples: int = 0
+
+
+class Leg(NamedTuple):
+    """A hop, and what can be decided once it is made."""
+
+    hop: Hop
+    tests: tuple[Expression, ...]
+
+
+def make_reading(definition: Definition, where: object, order_by: object, limit: object) -> Reading:
+    """Bind what a caller asks to read."""
+    entries = [] if order_by is None else order_by
+    if not isinstance(entries, (list, tuple)):
+        entries = [entries]
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
+        raise ViewError(f"limit: a whole number, 0 or more, is needed; found {limit!r}")
+    return Reading(
+        () if where is None else bind_where(where, definition),
+        tuple(bind_order(each, definition) for each in entries),
+        limit,
+    )
+
+
+def indexable(plan: Plan, column: str) -> str:
+    """Find an output column that can have an index, whatever the case of its name."""
+    names = {each.name.lower(): each for each in plan.definition.output}
+    found = names.get(column.lower())
+    if found is None:
+        near = suggest(column, plan.definition.schema.names)
+        hint = f"; did you mean {quoted(near)}?" if near else ""
+        raise ViewError(f"index: {plan.definition.name} has no column {quoted(column)}{hint}")
+    if found.value not in plan.slots:
+        raise ViewError(
+            f"index: {quoted(found.name)} is computed on the path, as {show(found.value)}, and "
+            "kept nowhere; index a column of one table"
+        )
+    return found.name
+
+
+def legs(
+    plan: Plan, start: int, conditions: Sequence[Expression]
+) -> tuple[tuple[Expression, ...], list[Leg]]:
+    """Say what can be decided at the start, and the route with what each hop makes decidable.
+
+    A condition that may raise an error is asked of complete paths only, after all others: one that
+    is never completed is no row of the view and must not raise.
+    """
+    left = [each for each in conditions if is_total(plan, each)]
+    late = tuple(each for each in conditions if each not in left)
+    bound = {plan.aliases[start].name}
+    at_start = tuple(each for each in left if aliases_of(each) <= bound)
+    found: list[Leg] = []
+    for hop in plan.routes[start]:
+        left = [each for each in left if not aliases_of(each) <= bound]
+        bound.add(plan.aliases[hop.alias].name)
+        now = tuple(each for each in left if aliases_of(each) <= bound)
+        found.append(Leg(hop, (*(plan.residuals[i] for i in hop.residuals), *now)))
+    if not found:
+        return at_start + late, found
+    found[-1] = Leg(found[-1].hop, found[-1].tests + late)
+    return at_start, found
+
+
+def is_total(plan: Plan, expression: Expression) -> bool:
+    """Hold if computing an expression of kept values cannot raise an error."""
+    if expression in plan.slots or not isinstance(expression, Call):
+        return True
+    function = expression.function
+    known = function in SAFE or function in LAZY_SAFE or bare(expression) != expression
+    return known and all(is_total(plan, arg) for arg in expression.args)
+
+
+def kept_parts(plan: Plan, wanted: Expression) -> Iterator[Expression]:
+    """Yield the largest parts of an expression that are kept as they are."""
+    if wanted in plan.slots:
+        yield wanted
+    elif isinstance(wanted, Call):
+        for arg in wanted.args:
+            yield from kept_parts(plan, arg)
+    else:
+        assert not isinstance(wanted, Column), "a column that is read is kept, or a part of what is"

@@ -1,0 +1,81 @@
+"""Finds the base rows of an alias that meet a condition, as far as the graph keeps them.
+
+In: conjuncts over what the alias keeps. Out: a delete for each of the rows; nothing is changed yet.
+A constant that a join attribute equals, or a range of an indexed column, says where to look; else
+every tuple of the alias is looked at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import repeat
+
+import numpy as np
+import pyarrow as pa
+
+from joingraph.evaluate import holds
+from joingraph.expression import Expression, columns_of
+from joingraph.graph import Diff, Graph, Image, JoinTuple, Row
+from joingraph.plan.kept import kept_slot
+from joingraph.plan.model import AliasPlan, Slot
+from joingraph.reading import Reading
+from joingraph.ways import AtVertex, at_indexes, at_vertices
+from joingraph.words import Word, from_words
+
+Place = tuple[JoinTuple, Row]
+
+
+def expired(graph: Graph, alias: AliasPlan, conditions: Sequence[Expression]) -> Iterator[Diff]:
+    """Yield the delete of each base row of an alias on which every condition is TRUE."""
+    places = list(candidates(graph, alias, conditions))
+    for condition in conditions:
+        given = kept(graph, alias, condition, places)
+        true = np.asarray(holds(condition, given, len(places)), dtype=bool)
+        places = [place for place, keep in zip(places, true.tolist(), strict=True) if keep]
+    for at, row in places:
+        yield from repeat(Diff(alias.index, Image(at.key, row), None), at.rows[row])
+
+
+def candidates(graph: Graph, alias: AliasPlan, conditions: Sequence[Expression]) -> Iterator[Place]:
+    """Yield the tuples of an alias that may meet the conditions, as few as an index tells."""
+    outputs = {each.name: each.value for each in graph.plan.definition.output}
+    indexed = {column: outputs[column] for column in graph.indexes}
+    for way in at_vertices(graph.plan, conditions):
+        if way.alias == alias.index:
+            yield from at_values(graph, way)
+            return
+    for found in at_indexes(graph.plan, Reading(tuple(conditions)), indexed):
+        if found.alias == alias.index:
+            for span in found.spans:
+                yield from graph.indexes[found.column].within(span)
+            return
+    yield from ((at, row) for at in graph.tuples[alias.index].values() for row in at.rows)
+
+
+def at_values(graph: Graph, way: AtVertex) -> Iterator[Place]:
+    """Yield what sits at vertex values."""
+    seat = graph.plan.vertices[way.vertex].seat(way.alias)
+    for words in way.words:
+        value = graph.values[way.vertex].get(words)
+        if value is not None:
+            yield from ((at, row) for at in value.tuples[seat] for row in at.rows)
+
+
+def kept(
+    graph: Graph, alias: AliasPlan, condition: Expression, places: Sequence[Place]
+) -> dict[Expression, pa.Array]:
+    """Collect what tuples keep of the columns that a condition reads."""
+    found: dict[Expression, pa.Array] = {}
+    for column in columns_of(condition):
+        slot = kept_slot(graph.plan, alias, column)
+        assert slot is not None, "what is not kept was refused when the condition was bound"
+        words = [word(place, slot) for place in places]
+        found[column] = from_words(words, slot.stored).cast(column.type)
+    return found
+
+
+def word(place: Place, slot: Slot) -> Word:
+    """Read one kept value."""
+    at, row = place
+    words = row if slot.vertex is None else at.values[slot.vertex].words
+    return words[slot.position]

@@ -54,26 +54,26 @@ MOMENTS = moments("1969-12-31", "1969-12-31T23:59:59.999999", "2015-02-02")
 
 INTEGERS = (
     Kind("TINYINT", pa.int8(), "number", SMALL, 7, sums=True),
-    Kind("SMALLINT", pa.int16(), "number", SMALL, 77, sums=True),
-    Kind("INTEGER", pa.int32(), "number", SMALL, 77, sums=True),
-    Kind("BIGINT", pa.int64(), "number", SMALL, 77, sums=True),
+    Kind("SMALLINT", pa.int16(), "number", SMALL, 7, sums=True),
+    Kind("INTEGER", pa.int32(), "number", SMALL, 7, sums=True),
+    Kind("BIGINT", pa.int64(), "number", SMALL, 7, sums=True),
 )
 INTEGER, BIGINT = INTEGERS[2:]
 TEXT = Kind("VARCHAR", pa.string(), "text", TEXTS, "zzz")
 KINDS = (
     *INTEGERS,
     Kind("BOOLEAN", pa.bool_(), "bool", (True, False), None),
-    Kind("BIGINT", pa.int64(), "number", WIDE, 77),
-    Kind("FLOAT", pa.float32(), "number", FLOATS, 77.0, sums=True),
-    Kind("DOUBLE", pa.float64(), "number", FLOATS, 77.0, sums=True),
-    Kind("DOUBLE", pa.float64(), "number", (2.0**53, 1e300, 0.1), 77.0),
+    Kind("BIGINT", pa.int64(), "number", WIDE, 7),
+    Kind("FLOAT", pa.float32(), "number", FLOATS, 7.0, sums=True),
+    Kind("DOUBLE", pa.float64(), "number", FLOATS, 7.0, sums=True),
+    Kind("DOUBLE", pa.float64(), "number", (2.0**53, 1e300, 0.1), 7.0),
     Kind("DECIMAL(5,2)", pa.decimal128(5, 2), "number", decimals("0.00", "1.50", "2.00"),
-         Decimal("77.00"), sums=True),
+         Decimal("7.00"), sums=True),
     Kind("DECIMAL(9,4)", pa.decimal128(9, 4), "number", decimals("0.0000", "1.5000", "2.0001"),
-         Decimal("77.0000"), sums=True),
+         Decimal("7.0000"), sums=True),
     Kind("DECIMAL(30,1)", pa.decimal128(30, 1), "number",
          decimals("2.0", "12345678901234567890123456789.5", "-12345678901234567890123456789.5"),
-         Decimal("77.0")),
+         Decimal("7.0")),
     TEXT,
     Kind("VARCHAR", pa.string(), "text", ("a", "é", "it's", "\U0001f600", "A\x1f,()"), "zzz"),
     Kind("BLOB", pa.binary(), "binary", (b"", b"\x00", b"a", b"\xff\x00'"), b"zzz",

@@ -109,12 +109,10 @@ def shared_columns(plan: Plan, keyed: Mapping[int, Keyed]) -> tuple[int, ...]:
 
 def binding(plan: Plan, alias: AliasPlan, own: tuple[int, ...]) -> list[Expression]:
     """Give what an alias' rows meet others by, and what of them is in columns not their own."""
-    found = [each for key in alias.keys for each in key]
+    found, mine = [each for key in alias.keys for each in key], frozenset([alias.name])
     outputs = [each.value for at, each in enumerate(plan.definition.output) if at not in own]
     for wanted in (*plan.residuals, *outputs):
-        found += [
-            part for part in kept_parts(plan, wanted) if aliases_of(part) == frozenset([alias.name])
-        ]
+        found += [part for part in kept_parts(plan, wanted) if aliases_of(part) == mine]
     return list(dict.fromkeys(found))
 
 

@@ -35,7 +35,7 @@ def size(graph: Graph, way: Way) -> int:
         case AtIndex(_, column, spans):
             return sum(graph.indexes[column].size(span) for span in spans)
         case Everyone(alias) | InOrder(alias, _, _, _):
-            return len(graph.tuples[alias])
+            return graph.size(alias)
 
 
 def starts(
@@ -64,14 +64,14 @@ def groups(graph: Graph, way: Way) -> Iterator[Iterable[Step]]:
         case AtVertex():
             yield (Step(at, row) for at in sitting(graph, way) for row in at.rows)
         case Everyone(alias):
-            yield (Step(at, row) for at in graph.tuples[alias].values() for row in at.rows)
+            yield (Step(at, row) for at in graph.of_alias(alias) for row in at.rows)
 
 
 def sitting(graph: Graph, way: AtVertex) -> Iterator[JoinTuple]:
     """Yield the join tuples of an alias at vertex values."""
     seat = graph.plan.vertices[way.vertex].seat(way.alias)
     for words in way.words:
-        value = graph.values[way.vertex].get(words)
+        value = graph.find(way.vertex, words)
         if value is not None:
             yield from value.tuples[seat]
 

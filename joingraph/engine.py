@@ -6,7 +6,7 @@ sequence numbers, names of callers or locks: that is JoinGraph's part.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
@@ -18,7 +18,9 @@ from joingraph.breaks import Break
 from joingraph.expiry import Conditions
 from joingraph.expression import Expression
 from joingraph.factorised import Factorised
+from joingraph.progress import Progress
 from joingraph.reading import Reading, Touched
+from joingraph.stores.snapshot import Block
 from joingraph.ways import Way
 
 
@@ -34,6 +36,18 @@ class Applied(NamedTuple):
 
     changes: pa.Table
     refused: list[Refused]
+
+
+class Blocks(Protocol):
+    """The blocks of a snapshot, each checked when it is read (joingraph/stores/snapshot.py)."""
+
+    def __contains__(self, name: str) -> bool:
+        """Say whether there is such a block."""
+        ...
+
+    def __getitem__(self, name: str) -> memoryview:
+        """Give a block."""
+        ...
 
 
 class Engine(Protocol):
@@ -60,6 +74,17 @@ class Engine(Protocol):
         """
         ...
 
+    def stream(
+        self, entries: Sequence[Entry], *, skip: bool, generate: bool
+    ) -> tuple[Generator[pa.Table], list[Refused]]:
+        """Find what a batch is refused for, then apply it, at the latest as its rows are taken.
+
+        The tables are those of `apply` in parts, in order; closing applies the rest. A base diff
+        whose rows are too many for one part is given in several, its updates not paired. For views
+        of which nothing on a path can fail.
+        """
+        ...
+
     def factorise(
         self, entries: Sequence[Entry], *, skip: bool, keep: bool = True
     ) -> tuple[Factorised, list[Refused]]:
@@ -76,6 +101,18 @@ class Engine(Protocol):
 
     def expire(self, conditions: Conditions, *, generate: bool) -> pa.Table:
         """Delete all base rows that meet the conditions, in every alias named; give view diffs."""
+        ...
+
+    def undo(self) -> None:
+        """Take the last batch back: what `apply`, `factorise` or `expire` did and kept."""
+        ...
+
+    def dump(self) -> Iterable[Block]:
+        """Write the graph as named runs of bytes, to be read before the next change."""
+        ...
+
+    def restore(self, blocks: Blocks) -> None:
+        """Bring an empty graph to what `dump` wrote."""
         ...
 
     def scan(self) -> Iterator[pa.RecordBatch]:
@@ -108,6 +145,10 @@ class Engine(Protocol):
 
     def stats(self) -> dict[str, Any]:
         """Tell the graph's size by alias, vertex and kind."""
+        ...
+
+    def compile(self, progress: Progress) -> None:
+        """Compile what this form has to compile, now."""
         ...
 
     def check(self) -> None:

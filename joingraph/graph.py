@@ -19,6 +19,7 @@ than two aliases here, and what look-ahead knows is kept per direction (maintain
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from joingraph.plan.model import Plan
@@ -139,6 +140,18 @@ class Graph:
         """Tell how many base rows an alias holds with this image."""
         found = self.tuples[alias].get(image.key)
         return found.rows.get(image.row, 0) if found else 0
+
+    def find(self, vertex: int, words: Row) -> VertexValue | None:
+        """Find a vertex value."""
+        return self.values[vertex].get(words)
+
+    def of_alias(self, alias: int) -> Iterable[JoinTuple]:
+        """Give all join tuples of an alias."""
+        return self.tuples[alias].values()
+
+    def size(self, alias: int) -> int:
+        """Tell how many join tuples an alias has."""
+        return len(self.tuples[alias])
 
     def indexes_of(self, alias: int) -> list[Index]:
         """List the declared indexes that an alias' projected tuples are in."""

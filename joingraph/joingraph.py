@@ -6,44 +6,44 @@ refused for is found before anything is changed, so a refused batch leaves no tr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from threading import RLock
 from types import TracebackType
-from typing import Any, NoReturn, Self, cast
+from typing import Self, cast
 
 import pyarrow as pa
 
-from joingraph.answers import Why, paths_text
-from joingraph.asked import ask
 from joingraph.batch import Entry, find_table, read_batch, without
-from joingraph.breaks import WhyNot, breaks_text
 from joingraph.engine import Engine, Refused
+from joingraph.engines import ClosedEngine, later, make_engine, one_of
 from joingraph.errors import DiffError, StoreError
 from joingraph.expiry import bind_expiry
 from joingraph.filters.keyed import split
 from joingraph.forms import FORMS, FromRows, made_as_idiffs, made_as_rows, made_factorised
 from joingraph.idiffs import IDiffs, KeyedDiffs, make_idiffs
+from joingraph.keeping import FailedEngine, Keeping, as_folder, follow, open_graph, read_stored
 from joingraph.key_index import with_key_index
 from joingraph.missing import Quarantined, missing_text, set_aside
 from joingraph.plan.keyed import Keyed, keyed_aliases
-from joingraph.readers import Explanation, Open, Partition
-from joingraph.reading import Reading, Touched, indexable, make_reading
-from joingraph.reference import ReferenceEngine
+from joingraph.positions import Position
+from joingraph.progress import Progress, shown_progress
+from joingraph.readable import Readable
+from joingraph.reading import indexable
 from joingraph.rows import to_table
-from joingraph.sql.reading import bind_where
+from joingraph.stores.disk import Owner
+from joingraph.stores.log import DURABILITIES
+from joingraph.stores.record import Record
+from joingraph.streaming import Stream, StreamingEngine, do_nothing, never_fails, one_table
+from joingraph.subscriptions import WAITING_BYTES, Subscription, subscribe, unsubscribe
 from joingraph.view import View
-from joingraph.viewdiff import Forms, ViewDiff
+from joingraph.viewdiff import Forms, ViewDiff, change_table
 
-ENGINES = ("auto", "compiled", "reference")
-LOOKAHEADS = ("auto", "none", "local", "global", "exact")
 ON_MISSING = ("error", "skip", "quarantine")
-BLOCK = 65_536  # rows a block of `stream` holds at the most
 
 Diffs = Iterable[Sequence[object]]  # ("insert", table, rows), ("update", table, pre, post), ...
 
 
-class JoinGraph:
+class JoinGraph(Readable):
     """Keeps a join view up to date without storing it.
 
     >>> from joingraph import JoinGraph, View
@@ -73,20 +73,35 @@ class JoinGraph:
         memory_limit: int | None = None,
         durability: str = "fsync",
         key_index: Sequence[str] = (),
+        readonly: bool = False,
     ) -> None:
-        if path is not None or durability != "fsync":
-            later("a durable graph (path=…, durability=…)")
         if memory_limit is not None:
             later("memory_limit=…")
         one_of("on_missing", on_missing, ON_MISSING)
-        self.view, self._key_index = with_key_index(view, key_index)
-        self.engine: Engine = make_engine(self.view, engine, lookahead, self._key_index)
+        one_of("durability", durability, DURABILITIES)
+        view, self._key_index = with_key_index(view, key_index)
+        super().__init__(view)
         self.maintain_only = False
         self._on_missing = on_missing
-        self._quarantined: list[Quarantined] = []
-        self._lock = RLock()
-        self._seq = 0
-        self._version = 0  # raised by whatever makes open readers stale
+        options = {"engine": engine, "lookahead": lookahead, "on_missing": on_missing}
+        self._keeping = Keeping(
+            None if path is None else as_folder(path),
+            Owner(self.view, self._key_index, options),
+            partial(make_engine, self.view, engine, lookahead, self._key_index),
+            None if readonly else durability,
+        )
+        self._open()
+
+    @property
+    def seq(self) -> int:
+        """The number of the last batch."""
+        return self._journal.state.seq
+
+    def _open(self) -> None:
+        """Bring the graph to what is kept of it."""
+        opened = open_graph(self._keeping, self._lock)
+        self.engine: Engine = opened.engine
+        self._journal, self._quarantined = opened.journal, opened.quarantined
 
     def __enter__(self) -> Self:
         return self
@@ -102,16 +117,23 @@ class JoinGraph:
     def load(
         self, tables: Mapping[str, object], *, source: str | None = None, position: object = None
     ) -> None:
-        """Insert rows of base tables in bulk, without making view diffs."""
-        no_position(source, position)
+        """Insert rows of base tables in bulk, without making view diffs.
+
+        A load whose position was applied already does nothing.
+        """
         with self._lock:
-            entries = []
+            if self._journal.known(source, position) is not None:
+                return
+            entries: list[Entry] = []
             for name, rows in tables.items():
                 table = find_table(name, self.view.tables)
                 read = to_table(rows, table, f"load into {table.name}")
                 entries.append(Entry("insert", table.name, None, read))
             self._version += 1
+            said = {"source": source, "position": position}
             self.engine.load(entries)
+            number = self._commit(Record("load", self.seq, said, entries))
+        self._settle(number)
 
     def insert(self, table: str, rows: object, *, form: str = "rows") -> ViewDiff:
         """Insert rows into a base table; give what that does to the view."""
@@ -138,16 +160,53 @@ class JoinGraph:
         """Apply a batch over one or several base tables, in order: whole or not at all.
 
         `form` is how its view diffs are made: "rows", "idiffs" or "factorised" (docs/outputs.md).
+        A batch whose position was applied already is answered as it was then.
         """
-        no_position(source, position)
+        one_of("form", form, FORMS)
         with self._lock:
+            again = self._journal.known(source, position)
+            if again is not None:
+                rows = self._journal.answer(again, no_rows(self.view))
+                return ViewDiff(Forms(rows, lambda: self._idiffs({}, rows())), again.seq)
+            self._journal.make_room()
             entries = read_batch(batch, self.view.tables, self._key_index)
-            refused, diff = self._carried_out(entries, form, keep=True)
-            if self._on_missing == "quarantine":
+            kept = self._journal.keeps(source)
+            refused, diff = self._carried_out(entries, "rows" if kept else form, keep=True)
+            skip, aside = self._on_missing != "error", self._on_missing == "quarantine"
+            said = {"skip": skip, "quarantine": aside, "source": source, "position": position}
+            changes = diff.to_arrow(positions=True).drop_columns(["_seq"]) if kept else None
+            number = self._commit(Record("batch", diff.seq, said, entries, changes))
+            if aside:
                 self._quarantined += [set_aside(entries, each) for each in refused]
+        self._settle(number)
+        return diff
+
+    def _commit(self, record: Record, finish: Callable[[], None] = do_nothing) -> int:
+        """Log what the engine has just done, or will when it finishes, or take it back."""
+        self._version += 1
+        try:
+            return self._journal.commit(record)
+        except BaseException as error:
+            finish()
+            if record.kind == "load":
+                self._fail(error)
+            else:
+                self.engine.undo()
+            raise
+
+    def _settle(self, number: int) -> None:
+        """Wait until what was done is as durable as was promised."""
+        try:
+            self._journal.store.sync(number)
+        except StoreError as error:
+            self._fail(error)
+            raise
+
+    def _fail(self, error: BaseException) -> None:
+        """Answer nothing more: what is in memory may not be what is on the disk."""
+        with self._lock:
             self._version += 1
-            self._seq += 1
-            return diff
+            self.engine = cast(Engine, FailedEngine(str(error)))
 
     def what_if(self, batch: Diffs, *, form: str = "rows") -> ViewDiff:
         """Give the view diffs that a batch would make; nothing is applied, nothing is logged.
@@ -179,18 +238,20 @@ class JoinGraph:
         The columns must be kept by the graph; without `diffs` no view diffs are made.
         """
         with self._lock:
+            self._journal.make_room()
             conditions = bind_expiry(self.view.plan, find_table(table, self.view.tables), where)
             generate = diffs and not self.maintain_only
             changes = self.engine.expire(conditions, generate=generate)
-            self._version += 1
-            self._seq += 1
-            return ViewDiff(made_as_rows(changes, partial(self._idiffs, {})), self._seq)
+            said, seq = {"table": table, "where": where}, self.seq + 1
+            kept = changes if self._journal.keeps(None) else None
+            number = self._commit(Record("expire", seq, said, (), kept))
+        self._settle(number)
+        return ViewDiff(made_as_rows(changes, partial(self._idiffs, {})), seq)
 
     def _carried_out(
         self, entries: Sequence[Entry], form: str, *, keep: bool
     ) -> tuple[list[Refused], ViewDiff]:
         """Carry a batch out, to be kept or not, and give its view diffs in one form."""
-        one_of("form", form, FORMS)
         skip, generate = self._on_missing != "error", not (keep and self.maintain_only)
         if generate and form == "idiffs":
             refused, forms = self._as_idiffs(entries, keep=keep)
@@ -203,7 +264,7 @@ class JoinGraph:
             told = self._from_rows(entries if generate else [], refused if generate else [])
             forms = made_as_rows(applied.changes, told)
         self._refuse(entries, refused)
-        return refused, ViewDiff(forms, self._seq + 1)
+        return refused, ViewDiff(forms, self.seq + 1)
 
     def _as_idiffs(self, entries: Sequence[Entry], *, keep: bool) -> tuple[list[Refused], Forms]:
         """Carry a batch out with its base rows folded, making only the rows that i-diffs lack."""
@@ -237,39 +298,38 @@ class JoinGraph:
         """List the diffs set aside so far (`on_missing="quarantine"`)."""
         return list(self._quarantined)
 
-    def stream(self, batch: Diffs) -> Iterator[pa.RecordBatch]:
-        """Apply a batch and give its view diffs in bounded blocks, by column."""
-        rows = self.apply(batch).to_arrow()
-        return iter(rows.to_batches(max_chunksize=BLOCK))
+    def stream(self, batch: Diffs) -> Stream:
+        """Apply a batch and give its view diffs in bounded blocks, made as they are taken.
 
-    def scan(
-        self, where: str | None = None, order_by: object = None, limit: int | None = None
-    ) -> pa.RecordBatchReader:
-        """Read the view as a stream of record batches, rows repeated by their multiplicity.
-
-        `where` is SQL over the view's columns, `order_by` "c DESC NULLS LAST" or a list of such.
-        A reader is good until the next change: reading on after it raises StoreError.
+        Until the last block, or close(), the graph answers nothing else.
         """
         with self._lock:
-            if where is None and order_by is None and limit is None:
-                return self._reader(self._version, self.engine.scan())
-            reading = make_reading(self.view.definition, where, order_by, limit)
-            return self._opener()(reading, Touched())
+            if self._journal.keeps(None) or not never_fails(self.view.plan):
+                return Stream(one_table(self.apply(batch).to_arrow(positions=True)), do_nothing)
+            self._journal.make_room()
+            entries = read_batch(batch, self.view.tables, self._key_index)
+            skip, aside = self._on_missing != "error", self._on_missing == "quarantine"
+            generate = not self.maintain_only
+            tables, refused = self.engine.stream(entries, skip=skip, generate=generate)
+            self._refuse(entries, refused)
+            said = {"skip": skip, "quarantine": aside, "source": None, "position": None}
+            number = self._commit(Record("batch", self.seq + 1, said, entries), tables.close)
+            if aside:
+                self._quarantined += [set_aside(entries, each) for each in refused]
+            engine, self.engine = self.engine, cast(Engine, StreamingEngine())
+        self._settle(number)
+        return Stream(tables, partial(self._streamed, engine))
 
-    def explain(
-        self, where: str | None = None, order_by: object = None, limit: int | None = None
-    ) -> Explanation:
-        """Tell which way a scan goes; print it, `read()` it, print it again for its counts."""
+    def _streamed(self, engine: Engine) -> None:
+        """Answer again after a stream's end, unless the graph was closed meanwhile."""
         with self._lock:
-            reading = make_reading(self.view.definition, where, order_by, limit)
-            return Explanation(self.view.plan, reading, self.engine.way(reading), self._opener())
+            if isinstance(self.engine, StreamingEngine):
+                self.engine = engine
 
-    def partitions(self, n: int) -> list[Partition]:
-        """Split the view into `n` disjoint readers, by where their paths start."""
-        if n < 1:
-            raise ValueError(f"partitions(n) takes a number of at least 1, found {n!r}")
-        parts = (Reading(part=(i, n)) for i in range(n))
-        return [Partition(part, self._opener()) for part in parts]
+    def compile(self, progress: Progress | None = None) -> None:
+        """Compile the view's own kernels now, not in the background; progress(done, in all)."""
+        with self._lock:
+            self.engine.compile(progress or shown_progress("kernels compiled"))
 
     def index(self, column: str) -> None:
         """Keep an index on an output column, for conditions on it and for its order.
@@ -277,113 +337,65 @@ class JoinGraph:
         It is kept up under all changes. A column computed of several aliases cannot have one.
         """
         with self._lock:
-            self.engine.index(indexable(self.view.plan, column))
+            found = indexable(self.view.plan, column)
+            number = self._journal.commit(Record("index", self.seq, {"column": found}))
+            self.engine.index(found)
+        self._settle(number)
 
-    def _opener(self) -> Open:
-        """Open readers of the graph as it is now."""
-        version = self._version
-
-        def open(reading: Reading, touched: Touched) -> pa.RecordBatchReader:
-            return self._reader(version, self.engine.read(reading, touched))
-
-        return open
-
-    def _reader(self, version: int, blocks: Iterator[pa.RecordBatch]) -> pa.RecordBatchReader:
-        reader = self._blocks(version, blocks)
-        return pa.RecordBatchReader.from_batches(self.view.schema, reader)
-
-    def _blocks(self, version: int, blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Read block by block, as long as nothing changes."""
-        while True:
-            with self._lock:
-                if version != self._version:
-                    raise StoreError("the graph has changed since this reader was made: scan again")
-                block = next(blocks, None)
-            if block is None:
-                return
-            yield block
-
-    def to_arrow(self) -> pa.Table:
-        """Read the whole view into memory."""
+    def positions(self) -> dict[str, Position]:
+        """Tell how far each source has been applied."""
         with self._lock:
-            return self.scan().read_all()
+            return self._journal.state.positions.last()
 
-    def count(self, where: str | None = None) -> int:
-        """Count the view's rows, or those that meet a condition, without making them."""
-        with self._lock:
-            if where is None:
-                return self.engine.count()
-            return self.engine.count(bind_where(where, self.view.definition))
+    def subscribe(
+        self, name: str, *, max_bytes: int = WAITING_BYTES, when_full: str = "block"
+    ) -> Subscription:
+        """Get the view diffs of the batches from now on, or from the last acknowledged one on.
 
-    def stats(self) -> dict[str, Any]:
-        """Tell the graph's size: bytes, and nodes by kind, alias and vertex."""
-        with self._lock:
-            return {"view": self.view.name, "seq": self._seq, **self.engine.stats()}
-
-    def check(self) -> None:
-        """Recompute every invariant of the graph; raise CorruptGraph if one does not hold."""
-        with self._lock:
-            self.engine.check()
-
-    def why(self, row: object) -> Why:
-        """Find the complete paths behind a view row, given as a tuple or a dict; print draws them.
-
-        Each is {alias: {column: value}}, over the columns the graph keeps.
+        `when_full` says what happens when more than `max_bytes` of them wait: batches "block" until
+        some are acknowledged (LimitError after 30 s), or the subscriber is dropped ("drop").
         """
-        with self._lock:
-            asked = ask(self.view.definition, row, "why(row)")
-            return paths_text(self.view.plan, self.engine.why(asked))
+        return subscribe(self._journal, name, max_bytes=max_bytes, when_full=when_full)
 
-    def why_not(self, row: object) -> WhyNot:
-        """Tell where the paths of a row break that is not in the view: [(aliases, reason), ...]."""
-        with self._lock:
-            asked = ask(self.view.definition, row, "why_not(row)")
-            return breaks_text(self.view.plan, asked, self.engine.why_not(asked))
+    def unsubscribe(self, name: str) -> None:
+        """Forget a subscriber, and the view diffs that only it waits for."""
+        unsubscribe(self._journal, name)
 
-    def snapshot(self) -> NoReturn:
-        """Not there yet: writing a durable graph's state."""
-        later("snapshot()")
+    def snapshot(self) -> None:
+        """Write the whole graph down, so that opening it again need not replay the log so far."""
+        with self._lock:
+            self._journal.snapshot(self.engine.dump())
+
+    def refresh(self) -> None:
+        """Follow the process that writes, on a graph that was opened with `readonly`."""
+        with self._lock:
+            self._version += 1
+            if not follow(self._journal, self.engine, self.view):
+                self._journal.store.close(complete=False)
+                self._open()
 
     def close(self) -> None:
-        """Give the graph's memory back; only its ViewDiffs stay valid."""
+        """Give the graph's memory and folder back; only its ViewDiffs stay valid."""
         with self._lock:
             self._version += 1
             self.engine = cast(Engine, ClosedEngine())
+            self._journal.close()
 
 
-class ClosedEngine:
-    """Stands where the engine was: whatever is asked of it is an error."""
-
-    def __getattr__(self, asked: str) -> Any:
-        raise StoreError(f"the graph is closed, {asked}() is not possible any more: make a new one")
-
-
-def make_engine(view: View, engine: str, lookahead: str, key_index: Sequence[str] = ()) -> Engine:
-    """Choose the form of the graph."""
-    one_of("engine", engine, ENGINES)
-    one_of("lookahead", lookahead, LOOKAHEADS)
-    if engine == "compiled":
-        later('engine="compiled"')
-    return ReferenceEngine(view.plan, lookahead, key_index)
+def open(path: object, readonly: bool = False) -> JoinGraph:
+    """Open the graph that a folder holds; `readonly` beside the process that writes it."""
+    stored = read_stored(as_folder(path))
+    return JoinGraph(
+        stored.view,
+        path,
+        engine=stored.engine,
+        lookahead=stored.lookahead,
+        on_missing=stored.on_missing,
+        key_index=stored.key_index,
+        readonly=readonly,
+    )
 
 
-def one_of(option: str, asked: str, known: Sequence[str]) -> None:
-    """Refuse an option that is not known."""
-    if asked not in known:
-        raise ValueError(f"{option}={asked!r} is not known; choose one of {', '.join(known)}")
-
-
-def later(asked: str) -> NoReturn:
-    """Say that something is not there yet."""
-    raise NotImplementedError(f"{asked} comes in a later version")
-
-
-def no_position(source: str | None, position: object) -> None:
-    """Refuse what only a durable graph could keep its promise about."""
-    if source is not None or position is not None:
-        later("source=… and position=…")
-
-
-def open(path: object, readonly: bool = False) -> NoReturn:
-    """Not there yet: opening a durable graph."""
-    later("open(path)")
+def no_rows(view: View) -> pa.Table:
+    """Make the view diffs of a batch that did nothing to the view."""
+    return change_table(view.schema.empty_table(), [], [], [])

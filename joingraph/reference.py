@@ -19,7 +19,7 @@ from joingraph.answers import Kept
 from joingraph.asked import Asked
 from joingraph.batch import Entry
 from joingraph.breaks import Break
-from joingraph.engine import Applied, Refused
+from joingraph.engine import Applied, Blocks, Refused
 from joingraph.expiry import Conditions
 from joingraph.expression import Expression
 from joingraph.factorised import Factorised
@@ -35,6 +35,7 @@ from joingraph.generators.starts import best_way
 from joingraph.generators.why import why
 from joingraph.generators.why_not import why_not
 from joingraph.graph import Change, Diff, Graph, Move
+from joingraph.kept_rows import block_name, dump_rows, images, read_rows
 from joingraph.maintainers.check import check
 from joingraph.maintainers.expire import expired
 from joingraph.maintainers.indexes import index
@@ -43,8 +44,11 @@ from joingraph.maintainers.lookahead import NoLook, look_ahead
 from joingraph.maintainers.presence import Presence
 from joingraph.maintainers.rows import insert, maintain
 from joingraph.plan.model import Plan
+from joingraph.progress import Progress
 from joingraph.reading import Reading, Touched
 from joingraph.stats import stats
+from joingraph.stores.snapshot import Block
+from joingraph.streaming import one_table
 from joingraph.ways import Way
 
 Changes = tuple[Change | Move, ...]
@@ -59,6 +63,7 @@ class ReferenceEngine:
         self.graph = Graph(plan)
         self.look = look_ahead("global" if lookahead == "auto" else lookahead, self.graph)
         self.keys = KeyIndex(plan, key_index)
+        self.done: list[Diff] = []  # of the last batch that was kept, to be undone
 
     def load(self, entries: Sequence[Entry]) -> None:
         """Insert rows without making view diffs, equal ones at once."""
@@ -68,6 +73,7 @@ class ReferenceEngine:
             insert(self.graph, self.look, alias, image, times=times)
         for diff in diffs:
             self.keys.note(diff)
+        self.done = []
 
     def apply(
         self,
@@ -90,6 +96,13 @@ class ReferenceEngine:
                         found += self.effects(number, changed)
             made = to_rows(self.plan, found)
         return Applied(made, refused)
+
+    def stream(
+        self, entries: Sequence[Entry], *, skip: bool, generate: bool
+    ) -> tuple[Generator[pa.Table], list[Refused]]:
+        """Find what a batch is refused for, then apply it while its view diffs are taken."""
+        applied = self.apply(entries, skip=skip, generate=generate)
+        return one_table(applied.changes), applied.refused
 
     def factorise(
         self, entries: Sequence[Entry], *, skip: bool, keep: bool = True
@@ -152,10 +165,29 @@ class ReferenceEngine:
             yield carry_out
             complete = True
         finally:
+            self.done = done
             if not (complete and keep):
-                for alias, pre, post in reversed(done):
-                    maintain(self.graph, self.look, Diff(alias, post, pre))
-                    self.keys.note(Diff(alias, post, pre))
+                self.undo()
+
+    def undo(self) -> None:
+        """Take the last batch back, diff by diff."""
+        done, self.done = self.done, []
+        for alias, pre, post in reversed(done):
+            maintain(self.graph, self.look, Diff(alias, post, pre))
+            self.keys.note(Diff(alias, post, pre))
+
+    def dump(self) -> Iterator[Block]:
+        """Write what is kept of the base rows; everything else follows from that."""
+        return dump_rows(self.graph)
+
+    def restore(self, blocks: Blocks) -> None:
+        """Insert the rows that were written."""
+        for alias in self.plan.aliases:
+            if block_name(alias) in blocks:
+                for batch in read_rows(self.plan, alias, blocks[block_name(alias)]):
+                    for image, times in images(self.plan, alias, batch):
+                        insert(self.graph, self.look, alias.index, image, times=times)
+                        self.keys.note(Diff(alias.index, None, image))
 
     def missing(self, entries: Sequence[Entry]) -> list[Refused]:
         """Name the diffs of a batch that remove a row which is not there; change nothing."""
@@ -231,6 +263,9 @@ class ReferenceEngine:
     def stats(self) -> dict[str, Any]:
         """Tell the graph's size by alias, vertex and kind."""
         return stats(self.graph)
+
+    def compile(self, progress: Progress) -> None:
+        """Compile nothing: this form is plain Python."""
 
     def check(self) -> None:
         """Recompute every invariant, or raise CorruptGraph."""

@@ -61,9 +61,14 @@ def alias_stats(tuples: Iterable[JoinTuple]) -> dict[str, int]:
 
 
 def heaviest(values: Iterable[VertexValue]) -> list[tuple[tuple[object, ...], int]]:
-    """List the vertex values that the most join tuples share."""
-    sized = ((value.words, sum(map(len, value.tuples))) for value in values)
+    """List the vertex values that the most base rows share."""
+    sized = ((value.words, sum(map(rows_at, value.tuples))) for value in values)
     return nlargest(HEAVIEST, sized, key=lambda each: each[1])
+
+
+def rows_at(tuples: Iterable[JoinTuple]) -> int:
+    """Count the base rows of join tuples."""
+    return sum(sum(each.rows.values()) for each in tuples)
 
 
 def value_bytes(value: VertexValue) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 
 import networkx as nx
 import pyarrow as pa
@@ -50,6 +51,11 @@ class View:
     def explain(self) -> str:
         """Tell the plan: aliases, filters, vertices, join tree, residual predicates, output."""
         return explain(self.plan)
+
+    def kernels(self) -> dict[str, str]:
+        """Show the code that joingraph writes for this view and compiles, by alias and kernel."""
+        found: dict[str, str] = import_module("joingraph.kernels.shown").kernels_of(self.plan)
+        return found
 
     def to_mermaid(self) -> str:
         """Draw the join tree as a Mermaid flowchart."""

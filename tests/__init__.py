@@ -4,5 +4,5 @@ What every behaviour must hold for is said here, once: the forms of the graph an
 modes. They never differ in what comes out.
 """
 
-ENGINES = ("reference",)
+ENGINES = ("reference", "compiled")
 LOOKAHEADS = ("none", "local", "global", "exact")

@@ -9,6 +9,7 @@ from joingraph.batch import Entry, read_batch
 from joingraph.definition import Table
 from joingraph.engine import Applied, Engine
 from joingraph.kernels.engine import CompiledEngine
+from joingraph.progress import shown_progress
 from joingraph.reference import ReferenceEngine
 from joingraph.view import View
 from tests.shapes import TABLES
@@ -24,7 +25,7 @@ class Twins:
         self.reference: Engine = ReferenceEngine(self.view.plan, lookahead)
         self.compiled = CompiledEngine(self.view.plan, lookahead)
         if own_kernels:
-            self.compiled.compile()
+            self.compiled.compile(shown_progress("kernels"))
 
     def load(self, entries: list[Entry]) -> None:
         """Load both."""

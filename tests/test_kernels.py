@@ -33,6 +33,37 @@ def test_a_shape_does_the_same_compiled(name: str) -> None:
         twins.apply(batches.batch(size))
 
 
+@pytest.mark.parametrize("name", ("leaf and leaf", "key of two words", "chain of nodes", "product"))
+def test_many_inserts_in_a_row_do_the_same(name: str) -> None:
+    """Own kernels look ahead only in runs of inserts that are long enough."""
+    twins = Twins(SHAPES[name], "exact")
+    batches = Feed(4, 12, dict(twins.view.tables))
+    for size in (60, 20):
+        twins.apply(batches.inserts(size))
+        twins.apply(batches.batch(8))
+
+
+LISTS = ("leaf and leaf", "wide leaf", "edge between leaves", "chain of two edges")
+NODES = ("node of two links", "node of three links and a column")
+
+
+@pytest.mark.parametrize("name", LISTS + NODES)
+def test_rows_are_removed_from_indexed_lists(name: str) -> None:
+    """Lists of a few rows count as long: rows come, change and go, equal ones among them."""
+    twins = Twins(SHAPES[name], "exact", own_kernels=False)
+    twins.compiled.memory.words[fields.LONG] = 4
+    batches = Feed(7, 2, dict(twins.view.tables))
+    twins.load(batches.inserts(20))
+    most = 0
+    for size in (12, 3, 12):
+        twins.apply(batches.batch(size))
+        most = max(most, int(twins.compiled.memory.words[fields.PLACE_COUNT]))
+    assert most > 8, "some list was indexed"
+    for table, rows in batches.held.items():
+        twins.apply(read_batch([("delete", table, rows)], twins.view.tables))
+    assert int(twins.compiled.memory.words[fields.PLACE_COUNT]) == 0
+
+
 @pytest.mark.parametrize("lookahead", LOOKAHEADS)
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_shape_does_the_same_by_the_odometer(name: str, lookahead: str) -> None:
@@ -43,10 +74,10 @@ def test_a_shape_does_the_same_by_the_odometer(name: str, lookahead: str) -> Non
         twins.apply(batches.batch(size))
 
 
-@pytest.mark.parametrize("lookahead", ("none", "local"))
+@pytest.mark.parametrize("lookahead", ("none", "local", "global"))
 @pytest.mark.parametrize("name", ("node of four links", "counts on a chain", "triangle"))
-def test_own_kernels_without_live_counts(name: str, lookahead: str) -> None:
-    """The traversals that skip nothing, or look one step ahead."""
+def test_own_kernels_without_exact_counts(name: str, lookahead: str) -> None:
+    """The traversals that skip nothing, look one step ahead, or flag dead ends."""
     twins = Twins(SHAPES[name], lookahead)
     batches = feed(twins, 3)
     for size in (9, 4):
@@ -125,3 +156,50 @@ def test_a_batch_that_is_not_kept_gives_its_view_diffs_and_leaves_no_trace() -> 
         )
         assert found == expected
         twins.agree()
+
+
+def dead_entries(engine: CompiledEngine) -> int:
+    """Count the entries that look-ahead keeps from being met."""
+    dead = 0
+    for number, vertex in enumerate(engine.layout.vertices):
+        used = int(engine.memory.vertex(number)[fields.V_NEXT]) * vertex.stride
+        records = engine.memory.records[number].words[:used].reshape(-1, vertex.stride)
+        for seat in vertex.seats:
+            if seat.kind >= fields.EDGE:
+                lengths = records[:, seat.length] & fields.LENGTH
+                dead += int((lengths - records[:, seat.live]).sum())
+    return dead
+
+
+@pytest.mark.parametrize("own_kernels", (False, True))
+def test_what_was_found_dead_comes_alive_when_its_witness_does(own_kernels: bool) -> None:
+    """R-S-T-U: R finds S dead; then T and U come, and a second R must meet S (global)."""
+    sql = (
+        "SELECT x.c AS xc, y.c AS yc, z.c AS zc, w.c AS wc FROM r x, r y, r z, r w"
+        " WHERE x.d = 1 AND y.d = 2 AND z.d = 3 AND w.d = 4"
+        " AND x.b = y.a AND y.b = z.a AND z.b = w.a"
+    )
+    twins = Twins(sql, "global", own_kernels=own_kernels)
+    dead, rows = [], []
+    for alias in (2, 1, 3, 4, 1):
+        batch = read_batch([("insert", "r", [(alias - 1, alias, 9, alias)])], twins.view.tables)
+        rows.append(twins.compiled.apply(batch, skip=False, generate=True).changes.num_rows)
+        twins.compiled.check()
+        dead.append(dead_entries(twins.compiled))
+    assert rows == [0, 0, 0, 1, 1]
+    assert dead == [0, 1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("own_kernels", (False, True))
+@pytest.mark.parametrize(
+    "name", ("chain of three edges", "node of three links", "two edges at one vertex")
+)
+def test_flags_that_traversals_set_lose_no_row(name: str, own_kernels: bool) -> None:
+    """The global look-ahead among values that seldom meet, so that most ends are dead."""
+    twins = Twins(SHAPES[name], "global", own_kernels=own_kernels)
+    batches, most = Feed(8, 9, dict(twins.view.tables)), 0
+    twins.load(batches.inserts(12))
+    for size in (8, 1, 8, 30, 8):
+        twins.apply(batches.batch(size))
+        most = max(most, dead_entries(twins.compiled))
+    assert most > 0, "some entry was laid dead"

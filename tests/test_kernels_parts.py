@@ -59,15 +59,13 @@ def kernels_of(table: str, column: str, constant: str) -> list[str]:
         f" ON x.{quoted_column} = y.{quoted_column} WHERE x.b = {text}"
     )
     schema = pa.schema([(column, pa.int64()), ("b", pa.string())])
-    return list(
-        CompiledEngine(View(sql, {table: schema}, "duckdb").plan, "exact").kernels().values()
-    )
+    return list(CompiledEngine(View(sql, {table: schema}, "duckdb").plan, "exact").plugs.texts())
 
 
 def test_kernels_are_made_of_integers_and_our_own_names() -> None:
     """A kernel's text parses, holds no string but its docstring, and only names we chose."""
     for shape in ("node of three links and a column", "counts on a chain"):
-        for text in Twins(SHAPES[shape], "local").compiled.kernels().values():
+        for text in Twins(SHAPES[shape], "local").compiled.plugs.texts():
             tree = ast.parse(text)
             strings = [
                 node.value
@@ -100,7 +98,7 @@ def test_a_tampered_module_is_written_anew(tmp_path: Path) -> None:
 
 def test_a_kernel_is_compiled_once_for_equal_texts() -> None:
     """Two engines of the same view share machine code."""
-    texts = [Twins(SHAPES["leaf and leaf"], "exact").compiled.kernels() for _ in range(2)]
+    texts = [Twins(SHAPES["leaf and leaf"], "exact").compiled.plugs.texts() for _ in range(2)]
     assert texts[0] == texts[1]
     assert [compile_text(each) for each in texts[0].values()] == [
         compile_text(each) for each in texts[1].values()

@@ -8,7 +8,7 @@ import pytest
 
 import joingraph as jg
 from joingraph.forms import FORMS
-from tests import LOOKAHEADS
+from tests import ENGINES, LOOKAHEADS
 from tests.oracle.ask import asked, loaded
 from tests.oracle.forms_outputs import Copies, check_step
 from tests.oracle.judges import Model
@@ -34,7 +34,7 @@ def run(seed: int) -> None:
     case = keyed.case
     view = jg.View(case.view.sql, tables=keyed.tables, dialect="duckdb")
     graphs = {
-        form: jg.JoinGraph(view, engine="reference", lookahead=random.choice(LOOKAHEADS))
+        form: jg.JoinGraph(view, engine=random.choice(ENGINES), lookahead=random.choice(LOOKAHEADS))
         for form in FORMS
     }
     model = Model(case)

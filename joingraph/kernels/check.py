@@ -3,7 +3,7 @@
     each value       is found by its key, and has a row
     each entry       knows its place at its other ends, and they know it
     each list        fits its block; the lengths of an alias' lists add up to its rows
-    live entries     (exact) come first, and are those that lead to a complete path
+    live entries     come first, and are those that lead to a complete path (exact), or more (global)
 
 That an entry lives is judged by the counts next to it: on a tree, if every count agrees with its
 neighbours, all of them are right.
@@ -20,12 +20,15 @@ from joingraph.kernels.fields import (
     COUNT,
     EDGE,
     EXACT,
+    GLOBAL,
     L_LENGTH,
     L_LIVE,
     L_VERTEX,
+    LEAF,
     LENGTH,
     LOOKAHEAD,
     LOW,
+    PLACES,
     S_ALIAS,
     S_KIND,
     S_LENGTH,
@@ -43,6 +46,14 @@ from joingraph.kernels.fields import (
 from joingraph.kernels.intrinsics import kernel, ld
 from joingraph.kernels.link import empty
 from joingraph.kernels.lookahead import complete
+from joingraph.kernels.places import (
+    has_places,
+    hash_at,
+    owner_of,
+    place_at,
+    slot_of,
+    tag_of,
+)
 from joingraph.kernels.state import GraphMemory
 from joingraph.kernels.table import find
 
@@ -54,6 +65,7 @@ FAULTS = (
     "an entry is counted live and leads nowhere, or lives and is not counted",
     "an alias' lists do not add up to its rows",
     "a vertex value without rows was not freed",
+    "a row of a long list is not found through the list's index",
 )
 
 
@@ -112,6 +124,10 @@ def check_list(st: int, seat: int, record: int) -> int:
     length = sized & LENGTH
     if kind != COUNT and length > (1 << (sized >> 40)) >> 1:
         return 2
+    if kind == LEAF:
+        for at in range(length):
+            if not placed(st, ad, record, at):
+                return 7
     if kind < EDGE:
         return 0
     link = ld(seat, S_LINK)
@@ -120,10 +136,24 @@ def check_list(st: int, seat: int, record: int) -> int:
     for at in range(length):
         if not tied(st, ad, link, ld(entries, at), at):
             return 3
+        if link == 0 and not placed(st, ad, record, at):
+            return 7
         live = at < ld(record, ld(ln, L_LIVE))
+        if ld(st, LOOKAHEAD) == GLOBAL and not live and lives(ad, link, ld(entries, at)):
+            return 4
         if ld(st, LOOKAHEAD) == EXACT and live != lives(ad, link, ld(entries, at)):
             return 4
     return 0
+
+
+@kernel
+def placed(st: int, ad: int, record: int, at: int) -> bool:
+    """Say whether a row's place is known, if its list is indexed."""
+    if not has_places(st, ad, record):
+        return True
+    owner = owner_of(ad, record)
+    tag = tag_of(owner, hash_at(st, ad, record, at))
+    return ld(ld(st, PLACES), 2 * slot_of(st, owner, tag, place_at(st, ad, record, at))) != 0
 
 
 @kernel

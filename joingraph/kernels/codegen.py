@@ -2,28 +2,34 @@
 
     F --- v0 --- T --- v1 --- R        a row of F comes:
 
-    list_1 = heap + ld(r0, 2) * 8                           T's entries at the value of v0
-    for at_1 in range(ld(r0, 4) & LENGTH):                  the live ones
-        r1 = records_1 + (ld(list_1, at_1) >> 32) * 64      the value of v1
-        ...                                                 R's rows there, copied in runs
+    for at in range(begin, end):                            inserts of F, one after the other
+        row = ld(ops + at * 32, O_ROW)
+        ...                                                 linked by what linker.py writes
+        list_1 = heap + ld(r0, 2) * 8                       T's entries at the value of v0
+        for at_1 in range(ld(r0, 4) & LENGTH):              the live ones
+            r1 = records_1 + (ld(list_1, at_1) >> 32) * 64  the value of v1
+            ...                                             R's rows there, copied in runs
 
 The text is made of fixed templates with integers in their places: aliases, vertices and columns
 are numbers here, and nothing of SQL or of data can reach it. A kernel that would overflow the
-block gives up and has changed nothing that counts; the odometer then walks that diff.
+block gives up on that op and has written nothing that counts; the odometer then walks it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from joingraph.kernels.ahead import Ahead
 from joingraph.kernels.fields import (
     ALIAS_WORDS,
     COLUMN_STRIDE,
     COUNT,
     EDGE,
+    GLOBAL,
     LEAF,
     LOCAL,
     NODE,
+    OP_WORDS,
     VERTEX_WORDS,
 )
 from joingraph.kernels.layout import Layout, Level, Link
@@ -35,30 +41,52 @@ SHORT = 4  # lists below this length are copied row by row
 HEAD = """from joingraph.kernels.fields import (
     A_RECORDS,
     A_ROWS,
+    AHEAD,
     ALIASES,
     BLOCK_ROWS,
+    CURSOR,
+    DONE,
+    FULL,
     HEAP,
     LENGTH,
+    LIMIT,
+    O_ROW,
+    OPS,
     OUT,
     OVERFLOW,
+    P_EMIT,
+    PHASE,
+    PLACE_COUNT,
+    RING,
     ROWS,
     SEGMENT_COUNT,
     SILENT,
+    SINK,
     SOURCES,
     V_RECORDS,
     VERTICES,
 )
-from joingraph.kernels.intrinsics import copy8, fill8, ld, plug, sto
+from joingraph.kernels.intrinsics import call3, copy8, fill8, ld, plug, prefetch, sto
 from joingraph.kernels.link import link_node
-from joingraph.kernels.lists import append, resize
-from joingraph.kernels.lookahead import enliven, settle, spread
+from joingraph.kernels.lists import append, prefetch_run, resize
+from joingraph.kernels.lookahead import enliven, lay_dead, settle, spread
 from joingraph.kernels.odometer import segment
-from joingraph.kernels.table import put, put_word
+from joingraph.kernels.places import note_appended
+from joingraph.kernels.table import (
+    likely_record,
+    likely_word,
+    prefetch_slot,
+    prefetch_word,
+    put,
+    put_word,
+    same_key,
+)
 
 
 @plug
-def kernel(st: int, row: int, weight: int) -> int:
 """
+PATHS = "def kernel(st: int, row: int, weight: int) -> int:\n"
+INSERTS = "def kernel(st: int, begin: int, end: int) -> int:\n"
 NOTE = "(Written by joingraph for one view's layout and compiled by numba.)"
 
 
@@ -79,20 +107,34 @@ def write_paths(layout: Layout, lookahead: int, alias: int) -> str:
     for link in layout.aliases[alias].links:
         writer.say(f"r{link.vertex} = ld(sources, {2 * link.vertex})")
     writer.paths()
-    return writer.module(f"All paths through a row of alias {alias}.")
+    writer.say("return DONE")
+    return writer.module(f"All paths through a row of alias {alias}.", PATHS)
 
 
 def write_insert(layout: Layout, lookahead: int, alias: int) -> str:
-    """Write the kernel that links a new row and emits all paths through it."""
+    """Write the kernel that links new rows and emits all paths through each."""
     writer = Writer(layout, lookahead, alias)
     writer.bases()
-    Linker(writer).link()
-    writer.say("if ld(st, SILENT):", "    return 0")
+    ahead = Ahead(writer)
+    writer.say("silent, sink, limit = ld(st, SILENT), ld(st, SINK), ld(st, LIMIT)", "weight = 1")
+    writer.say(f"ad = ld(st, ALIASES) + {alias * ALIAS_WORDS * 8}")
+    ahead.begin()
+    writer.depth = 2
+    ahead.look()
+    writer.say(f"row = ld(ops + at * {OP_WORDS * 8}, O_ROW)")
+    Linker(writer, ahead).link()
     seats = [seat for link in layout.aliases[alias].links for seat in writer.others(link.vertex)]
-    if seats:
-        writer.say(f"if {' or '.join(seats)}:", "    return 0")
+    writer.say(f"if not ({' or '.join(['silent', *seats])}):")
+    writer.depth = 3
+    writer.say("sto(st, CURSOR, at)")
+    bound = layout.aliases[alias].links
+    writer.giving_up = [f"sto(sources, {2 * each.vertex}, r{each.vertex})" for each in bound]
+    writer.giving_up.append("sto(st, PHASE, P_EMIT)")
     writer.paths()
-    return writer.module(f"Link a new row of alias {alias}, and all paths through it.")
+    writer.consume()
+    writer.depth = 1
+    writer.say("sto(st, CURSOR, end)", "return DONE")
+    return writer.module(f"Link new rows of alias {alias}, and all paths through them.", INSERTS)
 
 
 @dataclass(slots=True)
@@ -106,23 +148,27 @@ class Writer:
     depth: int = 1
     weight: str = "weight"  # the variable that holds it
     varies: bool = False  # whether it differs from path to path
+    giving_up: list[str] = field(default_factory=list)  # what must be left for the odometer
+    closing: list[tuple[int, str]] = field(
+        default_factory=list
+    )  # what ends a loop's body, how deep
 
     def say(self, *lines: str) -> None:
         """Write lines at the current depth."""
         self.lines += ["    " * self.depth + line for line in lines]
 
-    def module(self, title: str) -> str:
+    def module(self, title: str, signature: str) -> str:
         """Give the module's text."""
-        return f'"""{title}\n\n{NOTE}\n"""\n\n{HEAD}' + "\n".join(self.lines) + "\n"
+        text = f'"""{title}\n\n{NOTE}\n"""\n\n{HEAD}{signature}'
+        return text + "\n".join(self.lines) + "\n"
 
     def bases(self) -> None:
         """Load what stays the same while the kernel runs."""
         layout = self.layout
         self.say("heap, out, sources = ld(st, HEAP), ld(st, OUT), ld(st, SOURCES)")
-        self.say("n = first = ld(st, ROWS)", "began = ld(st, SEGMENT_COUNT)")
         for vertex in range(len(layout.vertices)):
-            place = vertex * VERTEX_WORDS * 8
-            self.say(f"records_{vertex} = ld(ld(st, VERTICES) + {place}, V_RECORDS)")
+            self.say(f"vertex_{vertex} = ld(st, VERTICES) + {vertex * VERTEX_WORDS * 8}")
+            self.say(f"records_{vertex} = ld(vertex_{vertex}, V_RECORDS)")
         for number, alias in enumerate(layout.aliases):
             if alias.kind == NODE:
                 place = number * ALIAS_WORDS * 8
@@ -139,7 +185,8 @@ class Writer:
 
     def paths(self) -> None:
         """Write the loops over all paths through the row, whose values are bound."""
-        layout, alias = self.layout, self.layout.aliases[self.start_alias]
+        layout, alias, depth = self.layout, self.layout.aliases[self.start_alias], self.depth
+        self.say("n = first = ld(st, ROWS)", "began = ld(st, SEGMENT_COUNT)")
         for link in alias.links:
             self.load_key(link.vertex)
         for word in self.words_of(len(layout.vertices) + self.start_alias):
@@ -147,14 +194,19 @@ class Writer:
         tour = layout.alias_tours[self.start_alias]
         self.levels([level for level in tour if layout.aliases[level.alias].kind != LEAF])
         self.leaves([level for level in tour if layout.aliases[level.alias].kind == LEAF])
-        self.end()
-
-    def end(self) -> None:
-        """Leave the block's new length."""
-        self.depth = 1
+        while self.closing:
+            self.depth, line = self.closing.pop()
+            self.say(line)
+        self.depth = depth
         if not self.varies:
             self.say("if n > first:", f"    segment(st, {self.weight})")
-        self.say("sto(st, ROWS, n)", "return 0")
+        self.say("sto(st, ROWS, n)")
+
+    def consume(self) -> None:
+        """Let the rows be taken: by a sink after each op, or else when the block is full."""
+        self.say("if sink:", "    call3(sink, st, 0, 0)", "    sto(st, ROWS, 0)")
+        self.say("    sto(st, SEGMENT_COUNT, 0)", "elif n >= limit:")
+        self.say("    sto(st, CURSOR, at + 1)", "    return FULL")
 
     def words_of(self, source: int) -> list[int]:
         """List the words of a source that the output needs."""
@@ -185,7 +237,9 @@ class Writer:
         """Go through an alias' entries at a value, binding the values at their other ends."""
         a, v, alias = level.alias, level.vertex, self.layout.aliases[level.alias]
         self.say(f"list_{a} = heap + ld(r{v}, {entry.seat.offset}) * 8")
-        self.say(f"for at_{a} in range(ld(r{v}, {entry.seat.live}) & LENGTH):")
+        live = f"ld(r{v}, {entry.seat.live}) & LENGTH"
+        backwards = f"({live}) - 1, -1, -1" if self.lookahead == GLOBAL else live
+        self.say(f"for at_{a} in range({backwards}):")
         self.depth += 1
         if alias.kind == NODE:
             self.say(f"node_{a} = nodes_{a} + ld(list_{a}, at_{a}) * {alias.stride * 8}")
@@ -195,16 +249,32 @@ class Writer:
             stride = self.layout.vertices[link.vertex].stride * 8
             word = f"ld(list_{a}, at_{a})" if alias.kind == EDGE else f"ld(node_{a}, {1 + place})"
             self.say(f"r{link.vertex} = records_{link.vertex} + ({word} >> 32) * {stride}")
-            self.look(a, link.vertex)
             self.load_key(link.vertex)
+        self.look(level)
         for own in self.words_of(len(self.layout.vertices) + a):
             self.say(f"a{a}_{own} = ld(node_{a}, {1 + len(alias.links) + own})")
 
-    def look(self, alias: int, vertex: int) -> None:
-        """Skip a value where another alias is missing (local look-ahead)."""
-        seats = [seat for seat in self.layout.vertices[vertex].seats if seat.alias != alias]
-        if self.lookahead == LOCAL and seats:
-            test = " or ".join(f"ld(r{vertex}, {s.length}) & LENGTH == 0" for s in seats)
+    def look(self, level: Level) -> None:
+        """Skip an entry beyond which an alias is missing; lay it dead, also if it is so in the end.
+
+        The exact look-ahead knows beforehand, and without any there is nothing to know.
+        """
+        a, links = level.alias, self.layout.aliases[level.alias].links
+        if self.lookahead not in (LOCAL, GLOBAL):
+            return
+        test = " or ".join(
+            f"ld(r{link.vertex}, {seat.live}) & LENGTH == 0"
+            for link in links
+            for seat in self.layout.vertices[link.vertex].seats
+            if link.vertex != level.vertex and seat.alias != a
+        )
+        place = next(place for place, link in enumerate(links) if link.vertex == level.vertex)
+        ad = f"ld(st, ALIASES) + {a * ALIAS_WORDS * 8}"
+        dead = f"lay_dead(st, {ad}, {place}, r{level.vertex}, at_{a})"
+        if test and self.lookahead == GLOBAL:
+            self.say(f"if {test}:", f"    {dead}", "    continue")
+            self.closing.append((self.depth, f"if {test}:\n{'    ' * self.depth}    {dead}"))
+        elif test:
             self.say(f"if {test}:", "    continue")
 
     def leaves(self, leaves: list[Level]) -> None:
@@ -264,7 +334,7 @@ class Writer:
         self.say(f"if {test}:")
         if self.varies:
             self.say("    sto(st, ROWS, first)", "    sto(st, SEGMENT_COUNT, began)")
-        self.say("    return OVERFLOW")
+        self.say(*(f"    {line}" for line in self.giving_up), "    return OVERFLOW")
 
     def emit_row(self) -> None:
         """Write one row."""

@@ -9,6 +9,8 @@ Chinese remainder theorem puts the exact count together. It never wraps.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from math import isqrt, prod
 
 import numpy as np
@@ -38,12 +40,18 @@ def count(memory: GraphMemory) -> int:
     primes: list[int] = []
     while prod(primes) <= prod(rows):
         primes.append(prime_below(primes[-1] if primes else 1 << 31))
+    with ThreadPoolExecutor() as pool:
+        rests = list(pool.map(partial(count_modulo, memory), primes))
     total, modulus = 0, 1
-    for prime in primes:
-        rest = int(arriving(memory, 0, -1, prime).astype(object).sum()) % prime
+    for prime, rest in zip(primes, rests, strict=True):
         total += modulus * ((rest - total) * pow(modulus, -1, prime) % prime)
         modulus *= prime
     return total
+
+
+def count_modulo(memory: GraphMemory, prime: int) -> int:
+    """Count the rows modulo a prime."""
+    return int(arriving(memory, 0, -1, prime).astype(object).sum()) % prime
 
 
 def prime_below(limit: int) -> int:

@@ -15,10 +15,12 @@ from joingraph.kernels.fields import (
     A_STRIDE,
     EDGE,
     HEAP,
+    L_NUMBER,
     L_OFFSET,
     L_VERTEX,
     LINK_WORDS,
     LOW,
+    SOURCES,
     V_RECORDS,
     V_STRIDE,
 )
@@ -29,6 +31,18 @@ from joingraph.kernels.intrinsics import ld, small, sto
 def link_of(ad: int, link: int) -> int:
     """Give the descriptor of an alias' link."""
     return ld(ad, A_LINKS) + link * (LINK_WORDS * 8)
+
+
+@small
+def bind(st: int, ln: int, record: int) -> None:
+    """Note which vertex value a link has on the path."""
+    sto(ld(st, SOURCES), 2 * ld(ln, L_NUMBER), record)
+
+
+@small
+def bound(st: int, ln: int) -> int:
+    """Give the vertex value that a link has on the path."""
+    return ld(ld(st, SOURCES), 2 * ld(ln, L_NUMBER))
 
 
 @small

@@ -21,8 +21,11 @@ from joingraph.batch import Entry
 from joingraph.filters.conditions import columns, passing
 from joingraph.filters.images import computed, without_null
 from joingraph.kernels.fields import DELETE, INSERT, MOVE, OP_WORDS, UPDATE
+from joingraph.kernels.keyed_feed import Side, Sides, is_by_key, resolve
+from joingraph.kernels.keys import Keys, RunningKeys
 from joingraph.kernels.layout import AliasLayout, Layout
 from joingraph.kernels.memory import Words
+from joingraph.kernels.rows import NOTHING
 from joingraph.kernels.strings import Interner
 from joingraph.kernels.words import to_words
 from joingraph.plan.model import AliasPlan, Plan
@@ -30,62 +33,72 @@ from joingraph.words import normal
 
 Mask = npt.NDArray[np.bool_]
 NO_OPS: Words = np.empty((0, OP_WORDS), np.int64)
-NOTHING = -1  # the kind of an op that only says that its row is there
 
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A batch's ops in order, the matrices they point into, and where each base diff came from."""
+    """A batch's ops in order, the matrices they point into, and where each base diff came from.
+
+    `lost` are the base diffs that remove a row by a key which nobody has.
+    """
 
     ops: Words
     matrices: tuple[Words, ...]
     lengths: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One side of an entry as an alias keeps it: which base rows pass, and their words."""
-
-    numbers: Words
-    words: Words
+    lost: tuple[int, ...]
 
 
 class Feeder:
     """Prepares batches for one graph."""
 
-    def __init__(self, plan: Plan, layout: Layout, interner: Interner) -> None:
-        self.plan, self.layout, self.interner = plan, layout, interner
+    def __init__(self, plan: Plan, layout: Layout, interner: Interner, keys: Keys) -> None:
+        self.plan, self.layout, self.interner, self.keys = plan, layout, interner, keys
 
     def feed(self, entries: Sequence[Entry]) -> Feed:
         """Filter a batch and make its ops."""
+        running = RunningKeys(self.keys)
         parts: list[Words] = []
         matrices: list[Words] = []
+        lost: list[int] = []
         first = 0
         for entry in entries:
+            sides = self.sides(entry) if entry.length else {}
+            if sides and entry.table in self.keys.tables:
+                sides, missing = resolve(running, entry, sides)
+                lost += [first + row for row in missing]
             of_entry = []
-            for alias in self.plan.aliases:
-                if alias.table == entry.table and entry.length:
-                    ops, matrix = self.alias_ops(alias, entry)
-                    ops[:, 0] += first
-                    of_entry.append(ops)
-                    matrices.append(matrix)
+            for alias, side in sides.items():
+                ops, matrix = self.alias_ops(alias, entry.length, side)
+                ops[:, 0] += first
+                of_entry.append(ops)
+                matrices.append(matrix)
             parts += in_order(of_entry)
             first += entry.length
         ops = parts[0] if len(parts) == 1 else np.concatenate([NO_OPS, *parts])
         lengths = tuple(entry.length for entry in entries)
-        return Feed(np.ascontiguousarray(ops), tuple(matrices), lengths)
+        return Feed(np.ascontiguousarray(ops), tuple(matrices), lengths, tuple(lost))
 
-    def alias_ops(self, alias: AliasPlan, entry: Entry) -> tuple[Words, Words]:
+    def sides(self, entry: Entry) -> dict[int, Sides]:
+        """Say what each alias of an entry's table keeps of it; rows given by key are left open."""
+        by_key = is_by_key(self.keys, entry)
+        return {
+            alias.index: Sides(
+                None if entry.pre is None or by_key else self.side(alias, entry.pre),
+                None if entry.post is None else self.side(alias, entry.post),
+            )
+            for alias in self.plan.aliases
+            if alias.table == entry.table
+        }
+
+    def alias_ops(self, alias: int, length: int, sides: Sides) -> tuple[Words, Words]:
         """Make one alias' ops of one entry, in the order of its rows, and their matrix."""
-        layout = self.layout.aliases[alias.index]
-        if entry.pre is not None and entry.post is not None:
-            pre, post = self.side(alias, entry.pre), self.side(alias, entry.post)
-            return two_sided(alias.index, layout, entry.length, pre, post)
-        table = entry.post if entry.pre is None else entry.pre
-        assert table is not None, "every operation has a side"
-        kept = self.side(alias, table)
-        kind = np.full(len(kept.numbers), DELETE if entry.post is None else INSERT)
-        return ops_of(alias.index, kept.numbers, kind, kept.words), kept.words
+        pre, post = sides
+        if pre is not None and post is not None:
+            return two_sided(alias, self.layout.aliases[alias], length, pre, post)
+        kept = pre or post
+        assert kept is not None, "every operation has a side"
+        kind = np.full(len(kept.numbers), INSERT if pre is None else DELETE)
+        return ops_of(alias, kept.numbers, kind, kept.words), kept.words
 
     def side(self, alias: AliasPlan, table: pa.Table) -> Side:
         """Let rows through and turn what the alias keeps of them into words."""
@@ -111,6 +124,7 @@ def ops_of(alias: int, numbers: Words, kinds: Words, matrix: Words) -> Words:
     ops = np.empty((len(numbers), OP_WORDS), np.int64)
     ops[:, 0], ops[:, 1], ops[:, 2] = numbers, alias, kinds
     ops[:, 3] = matrix.ctypes.data + np.arange(len(numbers)) * matrix.strides[0]
+    ops[:, 4] = -1
     return ops
 
 

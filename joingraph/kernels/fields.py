@@ -12,6 +12,7 @@ The graph's own records:
         group      COUNT: length            LEAF: offset, sized length
                    EDGE, NODE: offset, sized length [, live]                  (live: exact only)
         sized length = (1 + log2 capacity) << 40 | length, so that all zero is a valid empty list
+    shape          where one row of the list has room in the record, from its group, << 32 | p
     LEAF list      a block of p columns: column c begins at offset + c * capacity
     EDGE list      entry = other vertex value's id << 32 | the entry's place in the list there
     NODE list      entry = the node record's id
@@ -50,8 +51,10 @@ SEGMENTS, SEGMENT_COUNT, SINK = 14, 15, 16
 COLUMNS, COLUMN_COUNT = 17, 18
 SOURCES, WHEELS, STACK, STACK_TOP = 19, 20, 21, 22
 DEPTH, SPARE, SILENT, VERTEX_COUNT = 23, 24, 25, 26
-ALIAS_COUNT, AHEAD = 27, 28
-STATE_WORDS = 32
+ALIAS_COUNT, AHEAD, RING = 27, 28, 29
+PLACES_BASE, PLACES, PLACES_MASK, PLACE_COUNT, LONG = 32, 33, 34, 35, 36
+HINTS, MOST_LINKS, RUNNING, GENERATION = 37, 38, 39, 40
+STATE_WORDS = 48
 
 # vertex
 V_RECORDS, V_INDEX, V_MASK, V_NEXT, V_FREE, V_LIVE = 0, 1, 2, 3, 4, 5
@@ -60,17 +63,17 @@ V_NUMBER = 12
 VERTEX_WORDS = 16
 
 # seat
-S_ALIAS, S_KIND, S_OFFSET, S_LENGTH, S_LIVE, S_LINK, S_PLACE = 0, 1, 2, 3, 4, 5, 6
+S_ALIAS, S_KIND, S_OFFSET, S_LENGTH, S_LIVE, S_LINK, S_SHAPE = 0, 1, 2, 3, 4, 5, 6
 SEAT_WORDS = 8
 
 # alias
 A_KIND, A_LINKS, A_LINK_COUNT, A_PROJECTED, A_RECORDS, A_NEXT, A_FREE = 0, 1, 2, 3, 4, 5, 6
 A_ROWS, A_STRIDE, A_WIDTH, A_KEY_WORDS, A_TOUR, A_SOURCE, A_PLUG = 7, 8, 9, 10, 11, 12, 13
-A_INSERT = 14
+A_INSERT, A_NUMBER = 14, 15
 ALIAS_WORDS = 16
 
 # link
-L_VERTEX, L_NUMBER, L_OFFSET, L_LENGTH, L_LIVE, L_KEY, L_PLACE = 0, 1, 2, 3, 4, 5, 6
+L_VERTEX, L_NUMBER, L_OFFSET, L_LENGTH, L_LIVE, L_KEY, L_SHAPE = 0, 1, 2, 3, 4, 5, 6
 LINK_WORDS = 8
 
 # tour: how a traversal goes on from an alias' row, or from a vertex value
@@ -88,9 +91,9 @@ WALK_WORDS = 4
 # a source of output words: word c lies at base + c * step bytes
 SOURCE_WORDS = 2
 
-# op: which diff, which alias and kind, where its row lies
-O_DIFF, O_ALIAS, O_KIND, O_ROW = 0, 1, 2, 3
-OP_WORDS = 4
+# op: which diff, which alias and kind, where its row lies, where it was in its list a while ago
+O_DIFF, O_ALIAS, O_KIND, O_ROW, O_PLACE = 0, 1, 2, 3, 4
+OP_WORDS = 5
 
 # segment of a block: the rows from `start` on belong to an op and count `weight` times
 G_START, G_OP, G_WEIGHT = 0, 1, 2
@@ -101,3 +104,7 @@ BLOCK_ROWS = 1 << 17
 BLOCK_LIMIT = 1 << 16
 COLUMN_STRIDE = BLOCK_ROWS + 72
 FREE_CLASSES = 48
+LONG_LIST = 1 << 12  # rows above which a list is indexed when a removal searches it
+# how many ops ahead their index slots, records, lists, next records and lists are asked for
+AHEAD_SLOT, AHEAD_RECORD, AHEAD_LIST, AHEAD_NEXT, AHEAD_LAST = 24, 16, 8, 4, 2
+RING_SLOTS = 32  # of records found ahead, more than AHEAD_RECORD

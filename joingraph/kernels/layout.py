@@ -5,7 +5,7 @@
     F  one vertex                            LEAF, one column (followerId)
     T  two vertices, nothing projected       EDGE
     R  one vertex                            LEAF, one column
-    v0's record: | userId | F: offset length | T: offset length live | . |        8 words
+    v0's record: | userId | F: offset length | T: offset length live | row of F | row of T |
 
 The plan names things; a layout counts words. It is immutable, and two plans with equal layouts
 can share kernels. `fields.py` says what each word means.
@@ -13,7 +13,7 @@ can share kernels. `fields.py` says what each word means.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -32,6 +32,13 @@ class Seat:
     offset: int
     length: int
     live: int
+    columns: int
+    room: int = 0  # where the record has room for a list of one row; 0 if it has none
+
+    @property
+    def shape(self) -> int:
+        """Give the columns of the list, and how far from its group a row of it has room."""
+        return self.columns | ((self.room - self.offset) << 32 if self.room else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +154,22 @@ def lay_out_vertex(
         kind = kinds[alias]
         length = place if kind == COUNT else place + 1
         live = length + 1 if exact and kind in (EDGE, NODE) else length
-        seats.append(Seat(alias, home.index(vertex), kind, place, length, live))
+        columns = sum(words_of(each.type) for each in plan.aliases[alias].projected)
+        columns = {COUNT: 0, LEAF: columns}.get(kind, 1)
+        seats.append(Seat(alias, home.index(vertex), kind, place, length, live, columns))
         place = live + 1
     stride = 4 if place <= 4 else -(-place // 8) * 8
-    return VertexLayout(key, stride, tuple(seats))
+    return VertexLayout(key, stride, with_room(seats, place, stride))
+
+
+def with_room(seats: list[Seat], place: int, stride: int) -> tuple[Seat, ...]:
+    """Give what a record has to spare to lists of one row, as many as it holds."""
+    given = {}
+    for seat in sorted(seats, key=lambda each: each.columns):
+        if seat.columns and place + seat.columns <= stride:
+            given[seat.alias] = place
+            place += seat.columns
+    return tuple(replace(seat, room=given.get(seat.alias, 0)) for seat in seats)
 
 
 def lay_out_alias(

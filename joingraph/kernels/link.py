@@ -8,12 +8,13 @@ after each call all lists, back references and (if kept) live counts agree.
 from __future__ import annotations
 
 from joingraph.kernels.entries import (
+    bind,
+    bound,
     identity_at,
     link_of,
     list_at,
     node_at,
     record_at,
-    swap,
 )
 from joingraph.kernels.fields import (
     A_FREE,
@@ -24,42 +25,45 @@ from joingraph.kernels.fields import (
     A_PROJECTED,
     A_ROWS,
     COUNT,
+    CURSOR,
     EDGE,
     EXACT,
+    GLOBAL,
     L_KEY,
     L_LENGTH,
     L_LIVE,
-    L_NUMBER,
     L_OFFSET,
+    L_SHAPE,
     L_VERTEX,
     LEAF,
     LENGTH,
+    LONG,
     LOOKAHEAD,
     LOW,
+    NODE,
+    O_PLACE,
     S_LENGTH,
     SEAT_WORDS,
-    SOURCES,
     USED,
     V_KEY,
     V_SEAT_COUNT,
     V_SEATS,
 )
+from joingraph.kernels.hints import op_at
 from joingraph.kernels.intrinsics import kernel, ld, small, sto
-from joingraph.kernels.lists import append, append_row, find_row, remove_row, shorten
-from joingraph.kernels.lookahead import complete, deaden, enliven, settle, spread
+from joingraph.kernels.lists import append, append_row, find_row, find_word, remove_row, shorten
+from joingraph.kernels.lookahead import complete, deaden, enliven, lay_dead, settle, spread
+from joingraph.kernels.places import (
+    exchange,
+    find_long,
+    forget,
+    has_places,
+    is_row,
+    move,
+    note_appended,
+    same_node,
+)
 from joingraph.kernels.table import drop, find, put
-
-
-@small
-def bind(st: int, ln: int, record: int) -> None:
-    """Note which vertex value a link has on the path."""
-    sto(ld(st, SOURCES), 2 * ld(ln, L_NUMBER), record)
-
-
-@small
-def bound(st: int, ln: int) -> int:
-    """Give the vertex value that a link has on the path."""
-    return ld(ld(st, SOURCES), 2 * ld(ln, L_NUMBER))
 
 
 @kernel
@@ -98,8 +102,9 @@ def link_row(st: int, ad: int, row: int) -> None:
             sto(record, ld(ln, L_LENGTH), ld(record, ld(ln, L_LENGTH)) + 1)
         else:
             group = record + ld(ln, L_OFFSET) * 8
-            append_row(st, group, ld(ad, A_PROJECTED), row + ld(ad, A_KEY_WORDS) * 8)
-        if (ld(record, ld(ln, L_LENGTH)) & LENGTH) == 1 and ld(st, LOOKAHEAD) == EXACT:
+            append_row(st, group, ld(ln, L_SHAPE), row + ld(ad, A_KEY_WORDS) * 8)
+            note_appended(st, ad, record, (ld(record, ld(ln, L_LENGTH)) & LENGTH) - 1)
+        if (ld(record, ld(ln, L_LENGTH)) & LENGTH) == 1 and ld(st, LOOKAHEAD) >= GLOBAL:
             spread(st, ld(ln, L_VERTEX), record, ad, 1)
     settle(st)
 
@@ -107,7 +112,7 @@ def link_row(st: int, ad: int, row: int) -> None:
 @kernel
 def unlink_row(st: int, ad: int, row: int) -> bool:
     """Take a row out of the lists of its vertex values; false if it is not there."""
-    at = find_place(st, ad, row)
+    at = find_again(st, ad, row)
     if at < 0:
         return False
     kind = ld(ad, A_KIND)
@@ -122,12 +127,24 @@ def unlink_row(st: int, ad: int, row: int) -> bool:
         if kind == COUNT:
             sto(record, ld(ln, L_LENGTH), ld(record, ld(ln, L_LENGTH)) - 1)
         else:
-            remove_row(st, record + ld(ln, L_OFFSET) * 8, ld(ad, A_PROJECTED), at)
+            remove_leaf(st, ad, record, at)
         if (ld(record, ld(ln, L_LENGTH)) & LENGTH) == 0 and ld(st, LOOKAHEAD) == EXACT:
             spread(st, ld(ln, L_VERTEX), record, ad, 0)
     settle(st)
     drop_values(st, ad)
     return True
+
+
+@kernel
+def remove_leaf(st: int, ad: int, record: int, at: int) -> None:
+    """Remove a row from a leaf's list; the last one takes its place."""
+    ln = link_of(ad, 0)
+    last = (ld(record, ld(ln, L_LENGTH)) & LENGTH) - 1
+    if has_places(st, ad, record):
+        forget(st, ad, record, at)
+        if at != last and has_places(st, ad, record):
+            move(st, ad, record, last, at)
+    remove_row(st, record + ld(ln, L_OFFSET) * 8, ld(ln, L_SHAPE), at)
 
 
 @kernel
@@ -152,12 +169,28 @@ def empty(vd: int, record: int) -> bool:
 
 
 @kernel
+def find_again(st: int, ad: int, row: int) -> int:
+    """Find the row of the present op: where it was a while ago, if it is still there."""
+    guess, kind = ld(op_at(st, ld(st, CURSOR)), O_PLACE), ld(ad, A_KIND)
+    record, ln = bound(st, link_of(ad, 0)), link_of(ad, 0)
+    if kind in (LEAF, EDGE):
+        known = 0 <= guess < ld(record, ld(ln, L_LENGTH)) & LENGTH
+    else:
+        known = kind == NODE and 0 <= guess < ld(ad, A_NEXT) and ld(node_at(ad, guess), 0) != 0
+    if known and is_row(st, ad, record, guess, row):
+        return guess
+    return find_place(st, ad, row)
+
+
+@kernel
 def find_place(st: int, ad: int, row: int) -> int:
     """Find a row: its position in a leaf's list, an edge's at link 0, a node's id; or -1."""
     kind, ln = ld(ad, A_KIND), link_of(ad, 0)
     if kind == COUNT:
         return ld(bound(st, ln), ld(ln, L_LENGTH)) - 1
     projected = row + ld(ad, A_KEY_WORDS) * 8
+    if least(st, ad) > ld(st, LONG):
+        return find_long(st, ad, row)
     if kind == LEAF:
         group = bound(st, ln) + ld(ln, L_OFFSET) * 8
         return find_row(st, group, ld(ad, A_PROJECTED), projected)
@@ -178,6 +211,13 @@ def shortest(st: int, ad: int) -> int:
     return best
 
 
+@small
+def least(st: int, ad: int) -> int:
+    """Give the length of the shortest list at the bound values."""
+    ln = link_of(ad, shortest(st, ad))
+    return ld(bound(st, ln), ld(ln, L_LENGTH)) & LENGTH
+
+
 @kernel
 def find_edge(st: int, ad: int) -> int:
     """Find an edge between the bound values: its position in the list at link 0, or -1."""
@@ -185,10 +225,8 @@ def find_edge(st: int, ad: int) -> int:
     ln, far = link_of(ad, near), link_of(ad, 1 - near)
     entries = list_at(st, ln, bound(st, ln))
     wanted = identity_at(far, bound(st, far))
-    for at in range((ld(bound(st, ln), ld(ln, L_LENGTH)) & LENGTH) - 1, -1, -1):
-        if ld(entries, at) >> 32 == wanted:
-            return at if near == 0 else ld(entries, at) & LOW
-    return -1
+    at = find_word(entries, (ld(bound(st, ln), ld(ln, L_LENGTH)) & LENGTH), wanted, 32)
+    return at if near == 0 or at < 0 else ld(entries, at) & LOW
 
 
 @kernel
@@ -203,35 +241,22 @@ def find_node(st: int, ad: int, projected: int) -> int:
 
 
 @kernel
-def same_node(st: int, ad: int, node: int, projected: int) -> bool:
-    """Say whether a node has the bound values and the projected words at an address."""
-    links = ld(ad, A_LINK_COUNT)
-    for link in range(links):
-        ln = link_of(ad, link)
-        if record_at(ln, ld(node, 1 + link) >> 32) != bound(st, ln):
-            return False
-    for word in range(ld(ad, A_PROJECTED)):
-        if ld(node, 1 + links + word) != ld(projected, word):
-            return False
-    return True
-
-
-@kernel
 def link_edge(st: int, ad: int) -> None:
     """Add an edge between the two bound values."""
     one, two = link_of(ad, 0), link_of(ad, 1)
     near, far = bound(st, one), bound(st, two)
     at_near = ld(near, ld(one, L_LENGTH)) & LENGTH
     at_far = ld(far, ld(two, L_LENGTH)) & LENGTH
-    entry = append(st, near + ld(one, L_OFFSET) * 8, 1)
+    entry = append(st, near + ld(one, L_OFFSET) * 8, ld(one, L_SHAPE))
     sto(entry, 0, (identity_at(two, far) << 32) | at_far)
-    entry = append(st, far + ld(two, L_OFFSET) * 8, 1)
+    entry = append(st, far + ld(two, L_OFFSET) * 8, ld(two, L_SHAPE))
     sto(entry, 0, (identity_at(one, near) << 32) | at_near)
-    if ld(st, LOOKAHEAD) == EXACT:
-        if complete(ld(two, L_VERTEX), far, ad, ad):
-            enliven(st, ad, 0, near, at_near)
-        if complete(ld(one, L_VERTEX), near, ad, ad):
-            enliven(st, ad, 1, far, at_far)
+    note_appended(st, ad, near, at_near)
+    mode = ld(st, LOOKAHEAD)
+    if mode == GLOBAL or (mode == EXACT and complete(ld(two, L_VERTEX), far, ad, ad)):
+        enliven(st, ad, 0, near, at_near)
+    if mode == GLOBAL or (mode == EXACT and complete(ld(one, L_VERTEX), near, ad, ad)):
+        enliven(st, ad, 1, far, at_far)
 
 
 @kernel
@@ -243,18 +268,23 @@ def unlink_edge(st: int, ad: int, at: int) -> None:
     far = record_at(two, entry >> 32)
     remove_entry(st, ad, 0, near, at)
     remove_entry(st, ad, 1, far, entry & LOW)
-    shorten(st, near + ld(one, L_OFFSET) * 8, 1)
-    shorten(st, far + ld(two, L_OFFSET) * 8, 1)
+    if has_places(st, ad, near):
+        forget(st, ad, near, (ld(near, ld(one, L_LENGTH)) & LENGTH) - 1)
+    shorten(st, near + ld(one, L_OFFSET) * 8, ld(one, L_SHAPE))
+    shorten(st, far + ld(two, L_OFFSET) * 8, ld(two, L_SHAPE))
 
 
 @kernel
 def remove_entry(st: int, ad: int, link: int, record: int, at: int) -> None:
     """Move an entry to the end of its list, out of the live ones first."""
     ln = link_of(ad, link)
-    if ld(st, LOOKAHEAD) == EXACT and at < ld(record, ld(ln, L_LIVE)):
-        deaden(st, ad, link, record, at)
+    if ld(st, LOOKAHEAD) >= GLOBAL and at < ld(record, ld(ln, L_LIVE)):
+        if ld(st, LOOKAHEAD) == EXACT:
+            deaden(st, ad, link, record, at)
+        else:
+            lay_dead(st, ad, link, record, at)
         at = ld(record, ld(ln, L_LIVE))
-    swap(st, ad, link, record, at, (ld(record, ld(ln, L_LENGTH)) & LENGTH) - 1)
+    exchange(st, ad, link, record, at, (ld(record, ld(ln, L_LENGTH)) & LENGTH) - 1)
 
 
 @kernel
@@ -266,18 +296,20 @@ def link_node(st: int, ad: int, row: int) -> None:
         ln = link_of(ad, link)
         record = bound(st, ln)
         at = ld(record, ld(ln, L_LENGTH)) & LENGTH
-        sto(append(st, record + ld(ln, L_OFFSET) * 8, 1), 0, identity)
+        sto(append(st, record + ld(ln, L_OFFSET) * 8, ld(ln, L_SHAPE)), 0, identity)
         sto(node, 1 + link, (identity_at(ln, record) << 32) | at)
         if complete(ld(ln, L_VERTEX), record, ad, ad):
             completed += (1 << 32) | link
     for word in range(ld(ad, A_PROJECTED)):
         sto(node, 1 + links + word, ld(row, ld(ad, A_KEY_WORDS) + word))
     sto(node, 0, USED | completed)
-    if ld(st, LOOKAHEAD) == EXACT:
+    note_appended(st, ad, bound(st, link_of(ad, 0)), ld(node, 1) & LOW)
+    if ld(st, LOOKAHEAD) >= GLOBAL:
         missing = links - (completed >> 32)
         last = links * (links - 1) // 2 - (completed & LOW)
         for link in range(links):
-            if missing == 0 or (missing == 1 and last == link):
+            alone = missing == 1 and last == link
+            if missing == 0 or alone or ld(st, LOOKAHEAD) == GLOBAL:
                 record = bound(st, link_of(ad, link))
                 enliven(st, ad, link, record, ld(node, 1 + link) & LOW)
 
@@ -285,11 +317,13 @@ def link_node(st: int, ad: int, row: int) -> None:
 @kernel
 def unlink_node(st: int, ad: int, identity: int) -> None:
     """Remove a node from the lists of its values and free it."""
-    node = node_at(ad, identity)
+    node, first = node_at(ad, identity), bound(st, link_of(ad, 0))
+    if has_places(st, ad, first):
+        forget(st, ad, first, ld(node, 1) & LOW)
     for link in range(ld(ad, A_LINK_COUNT)):
         ln = link_of(ad, link)
         remove_entry(st, ad, link, bound(st, ln), ld(node, 1 + link) & LOW)
-        shorten(st, bound(st, ln) + ld(ln, L_OFFSET) * 8, 1)
+        shorten(st, bound(st, ln) + ld(ln, L_OFFSET) * 8, ld(ln, L_SHAPE))
     sto(node, 0, 0)
     sto(node, 1, ld(ad, A_FREE))
     sto(ad, A_FREE, identity + 1)

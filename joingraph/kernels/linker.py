@@ -1,7 +1,9 @@
 """Writes the part of a view's own kernels that links a new row: `link.py` with constants put in.
 
-r0 = put_word(ld(st, VERTICES) + 0, ld(row, 0), 8)        the value of v0, found or made
-size = ld(r0, 2)                                          a leaf's list there grows by a row
+r0 = ld(ring, 0 + (at & 31)) if ahead else 0              the value of v0, found ahead,
+if r0 == 0 or ld(r0, 0) != ld(row, 0):
+    r0 = put_word(vertex_0, ld(row, 0), 8)                found now or made
+sized = ld(r0, 2)                                         a leaf's list there grows by a row
 ...
 """
 
@@ -9,26 +11,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from joingraph.kernels.fields import ALIAS_WORDS, COUNT, EDGE, EXACT, LEAF, VERTEX_WORDS
+from joingraph.kernels.fields import COUNT, EDGE, EXACT, GLOBAL, LEAF
 from joingraph.kernels.layout import Link
 
 if TYPE_CHECKING:
+    from joingraph.kernels.ahead import Ahead
     from joingraph.kernels.codegen import Writer
 
 
 class Linker:
     """Writes the linking of one alias' rows through a writer."""
 
-    def __init__(self, writer: Writer) -> None:
-        self.writer, self.say = writer, writer.say
+    def __init__(self, writer: Writer, ahead: Ahead) -> None:
+        self.writer, self.ahead, self.say = writer, ahead, writer.say
         self.number = writer.start_alias
         self.layout = writer.layout
         self.alias = writer.layout.aliases[writer.start_alias]
-        self.exact = writer.lookahead == EXACT
+        self.exact, self.kept = writer.lookahead == EXACT, writer.lookahead >= GLOBAL
 
     def link(self) -> None:
         """Write everything from the vertex values to the live counts."""
-        self.say(f"ad = ld(st, ALIASES) + {self.number * ALIAS_WORDS * 8}")
         for link in self.alias.links:
             self.put(link)
         self.say("sto(ad, A_ROWS, ld(ad, A_ROWS) + 1)")
@@ -39,19 +41,23 @@ class Linker:
         elif self.alias.kind == EDGE:
             self.edge()
         else:
-            self.say("link_node(st, ad, row)")
-        if self.exact:
-            self.say("settle(st)")
+            for each in self.alias.links:
+                self.say(f"sto(sources, {2 * each.vertex}, r{each.vertex})")
+            self.say("link_node(st, ad, row)", "settle(st)")
 
     def put(self, link: Link) -> None:
-        """Find or make the value of a link, and bind it for the odometer."""
-        v, vertex = link.vertex, self.layout.vertices[link.vertex]
-        vd = f"ld(st, VERTICES) + {v * VERTEX_WORDS * 8}"
+        """Take the value of a link from the ring, if it is the one; else find or make it."""
+        v, vertex, key = link.vertex, self.layout.vertices[link.vertex], f"row + {link.key * 8}"
+        if vertex.key == 0:
+            self.say(f"r{v} = put(vertex_{v}, {key})")
+            return
+        self.say(f"r{v} = {self.ahead.value(link)} if ahead else 0")
         if vertex.key == 1:
-            self.say(f"r{v} = put_word({vd}, ld(row, {link.key}), {vertex.stride})")
+            self.say(f"if r{v} == 0 or ld(r{v}, 0) != ld(row, {link.key}):")
+            self.say(f"    r{v} = put_word(vertex_{v}, ld(row, {link.key}), {vertex.stride})")
         else:
-            self.say(f"r{v} = put({vd}, row + {link.key * 8})")
-        self.say(f"sto(sources, {2 * v}, r{v})")
+            self.say(f"if r{v} == 0 or not same_key(r{v}, {key}, {vertex.key}):")
+            self.say(f"    r{v} = put(vertex_{v}, {key})")
 
     def count(self) -> None:
         """Count one row more."""
@@ -70,23 +76,29 @@ class Linker:
             "was = sized & LENGTH",
             "room = (1 << (sized >> 40)) >> 1",
             "if was == room:",
-            f"    resize(st, r{v} + {seat.offset * 8}, {columns}, sized >> 40)",
+            f"    resize(st, r{v} + {seat.offset * 8}, {seat.shape}, sized >> 40)",
             f"    sized = ld(r{v}, {seat.length})",
             "    room = (1 << (sized >> 40)) >> 1",
             f"sto(r{v}, {seat.length}, sized + 1)",
-            f"end = heap + (ld(r{v}, {seat.offset}) + was) * 8",
+            f"place = heap + (ld(r{v}, {seat.offset}) + was) * 8",
         )
         for word in range(columns):
             at = "0" if word == 0 else f"{word} * room"
-            self.say(f"sto(end, {at}, ld(row, {self.alias.keys + word}))")
+            self.say(f"sto(place, {at}, ld(row, {self.alias.keys + word}))")
+        self.note(f"r{v}", "was")
         self.first_row("was", v)
 
+    def note(self, record: str, at: str) -> None:
+        """Tell the index of long lists, if there is one."""
+        self.say("if ld(st, PLACE_COUNT):")
+        self.say(f"    note_appended(st, ad, {record}, {at})")
+
     def first_row(self, was: str, vertex: int) -> None:
-        """Tell the others of the first row at a value (exact)."""
+        """Tell the others of the first row at a value."""
         seats = self.layout.vertices[vertex].seats
-        if self.exact and any(s.kind >= EDGE and s.alias != self.number for s in seats):
-            vd = f"ld(st, VERTICES) + {vertex * VERTEX_WORDS * 8}"
-            self.say(f"if {was} == 0:", f"    spread(st, {vd}, r{vertex}, ad, 1)")
+        if self.kept and any(s.kind >= EDGE and s.alias != self.number for s in seats):
+            self.say(f"if {was} == 0:", f"    spread(st, vertex_{vertex}, r{vertex}, ad, 1)")
+            self.say("    settle(st)")
 
     def edge(self) -> None:
         """Append to both lists, each entry knowing the other's place."""
@@ -95,18 +107,26 @@ class Linker:
             self.say(f"{name} = ld(r{link.vertex}, {link.seat.length}) & LENGTH")
         for here, there, at in ((one, two, "far"), (two, one, "near")):
             v, w = here.vertex, there.vertex
-            stride = self.layout.vertices[w].stride * 8
             self.say(
-                f"entry = append(st, r{v} + {here.seat.offset * 8}, 1)",
-                f"sto(entry, 0, ((r{w} - records_{w}) // {stride} << 32) | {at})",
+                f"entry = append(st, r{v} + {here.seat.offset * 8}, {here.seat.shape})",
+                f"sto(entry, 0, ({self.identity(w)} << 32) | {at})",
             )
-        if self.exact:
+        self.note(f"r{one.vertex}", "near")
+        if self.kept:
             self.enliven(two, 0, f"r{one.vertex}", "near")
             self.enliven(one, 1, f"r{two.vertex}", "far")
+            self.say("settle(st)")
+
+    def identity(self, vertex: int) -> str:
+        """Write the id of a bound value."""
+        size = self.layout.vertices[vertex].stride * 8
+        if size & (size - 1) == 0:
+            return f"((r{vertex} - records_{vertex}) >> {size.bit_length() - 1})"
+        return f"((r{vertex} - records_{vertex}) // {size})"
 
     def enliven(self, beyond: Link, link: int, record: str, at: str) -> None:
-        """Enliven an entry if the value beyond it is complete."""
-        tests = self.writer.others(beyond.vertex)
+        """Enliven an entry if the value beyond it is complete (exact), or anyway (global)."""
+        tests = self.writer.others(beyond.vertex) if self.exact else []
         call = f"enliven(st, ad, {link}, {record}, {at})"
         if tests:
             self.say(f"if not ({' or '.join(tests)}):", f"    {call}")

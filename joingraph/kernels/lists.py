@@ -3,13 +3,18 @@
     group    | offset | (1 + log2 capacity) << 40 | length |      at `group` (an address)
     block    column c begins at offset + c * capacity
 
-One free list for each (columns, log2 capacity), threaded through the blocks' first words.
+One free list for each (columns, log2 capacity), threaded through the blocks' first words. Where
+the record has room (the upper half of a shape), a list of one row lies there, and its offset
+leads out of the heap into the record: who reads a list need not know.
 """
 
 from __future__ import annotations
 
-from joingraph.kernels.fields import FREE, FREE_CLASSES, HEAP, LENGTH, TOP
-from joingraph.kernels.intrinsics import kernel, ld, small, sto
+from joingraph.kernels.fields import FREE, FREE_CLASSES, HEAP, LENGTH, LOW, TOP
+from joingraph.kernels.intrinsics import kernel, ld, prefetch, small, sto
+
+COUNTED_ROWS = 128
+PREFETCHED_ROWS = 32  # beyond that the machine has seen where it goes
 
 
 @kernel
@@ -34,43 +39,48 @@ def free_block(st: int, columns: int, log2: int, offset: int) -> None:
 
 
 @kernel
-def resize(st: int, group: int, columns: int, log2: int) -> None:
+def resize(st: int, group: int, shape: int, log2: int) -> None:
     """Move a list into a block of another capacity; -1 gives its block up (it is empty)."""
-    heap, offset = ld(st, HEAP), ld(group, 0)
+    heap, offset, columns, room = ld(st, HEAP), ld(group, 0), shape & LOW, shape >> 32
     length, old = ld(group, 1) & LENGTH, (ld(group, 1) >> 40) - 1
-    fresh = take_block(st, columns, log2) if log2 >= 0 else 0
+    fresh = 0
+    if log2 == 0 and room:
+        fresh = ((group - heap) >> 3) + room
+    elif log2 >= 0:
+        fresh = take_block(st, columns, log2)
     if old >= 0:
         for column in range(columns if length else 0):
             to, of = heap + (fresh + (column << log2)) * 8, heap + (offset + (column << old)) * 8
             for row in range(length):
                 sto(to, row, ld(of, row))
-        free_block(st, columns, old, offset)
+        if old > 0 or room == 0:
+            free_block(st, columns, old, offset)
     sto(group, 0, fresh)
     sto(group, 1, ((log2 + 1) << 40) | length)
 
 
 @small
-def append(st: int, group: int, columns: int) -> int:
+def append(st: int, group: int, shape: int) -> int:
     """Lengthen a list by one row; gives the address of its first column there."""
     sized = ld(group, 1)
     length, size = sized & LENGTH, sized >> 40
     if length == (1 << size) >> 1:
-        resize(st, group, columns, size)
+        resize(st, group, shape, size)
         sized = ld(group, 1)
     sto(group, 1, sized + 1)
     return ld(st, HEAP) + (ld(group, 0) + length) * 8
 
 
 @kernel
-def shorten(st: int, group: int, columns: int) -> None:
+def shorten(st: int, group: int, shape: int) -> None:
     """Drop a list's last row; a list four times too large moves to a smaller block."""
     sized = ld(group, 1) - 1
     sto(group, 1, sized)
     length, size = sized & LENGTH, sized >> 40
     if length == 0:
-        resize(st, group, columns, -1)
+        resize(st, group, shape, -1)
     elif length * 8 <= 1 << size and size > 4:
-        resize(st, group, columns, size - 2)
+        resize(st, group, shape, size - 2)
 
 
 @small
@@ -80,11 +90,11 @@ def step_of(group: int) -> int:
 
 
 @kernel
-def append_row(st: int, group: int, columns: int, row: int) -> None:
+def append_row(st: int, group: int, shape: int, row: int) -> None:
     """Append a row, whose words lie together at an address."""
-    place = append(st, group, columns)
+    place = append(st, group, shape)
     step = step_of(group)
-    for column in range(columns):
+    for column in range(shape & LOW):
         sto(place + column * step, 0, ld(row, column))
 
 
@@ -92,22 +102,53 @@ def append_row(st: int, group: int, columns: int, row: int) -> None:
 def find_row(st: int, group: int, columns: int, row: int) -> int:
     """Give the position of the last row with the words at an address, or -1."""
     block, step = ld(st, HEAP) + ld(group, 0) * 8, step_of(group)
-    for position in range((ld(group, 1) & LENGTH) - 1, -1, -1):
+    position = find_word(block, ld(group, 1) & LENGTH, ld(row, 0), 0)
+    while position >= 0:
         same = True
-        for column in range(columns):
+        for column in range(1, columns):
             if ld(block + column * step, position) != ld(row, column):
                 same = False
                 break
         if same:
             return position
+        position = find_word(block, position, ld(row, 0), 0)
     return -1
 
 
 @kernel
-def remove_row(st: int, group: int, columns: int, position: int) -> None:
+def find_word(base: int, length: int, word: int, shift: int) -> int:
+    """Give the last position whose word, shifted, is the given one, or -1.
+
+    To count without stopping is what the machine does several words at a time.
+    """
+    end = length
+    while end > 0:
+        first, found = max(0, end - COUNTED_ROWS), 0
+        for position in range(first, end):
+            found += ld(base, position) >> shift == word
+        if found:
+            while ld(base, end - 1) >> shift != word:
+                end -= 1
+            return end - 1
+        end = first
+    return -1
+
+
+@kernel
+def remove_row(st: int, group: int, shape: int, position: int) -> None:
     """Remove a row; the last one takes its place."""
     block, step = ld(st, HEAP) + ld(group, 0) * 8, step_of(group)
     last = (ld(group, 1) & LENGTH) - 1
-    for column in range(columns):
+    for column in range(shape & LOW):
         sto(block + column * step, position, ld(block + column * step, last))
-    shorten(st, group, columns)
+    shorten(st, group, shape)
+
+
+@small
+def prefetch_run(heap: int, group: int, columns: int) -> None:
+    """Ask for the first rows of a list, in each of its columns."""
+    offset, sized = ld(group, 0), ld(group, 1)
+    rows, capacity = min(sized & LENGTH, PREFETCHED_ROWS), (1 << (sized >> 40)) >> 1
+    for column in range(columns):
+        for row in range(0, rows, 8):
+            prefetch(heap, offset + column * capacity + row)

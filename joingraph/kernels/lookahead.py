@@ -1,9 +1,15 @@
-"""Exact look-ahead: the entries that lead to a complete path come first in their list, counted.
+"""Look-ahead that is kept: the live entries of a list come first, counted; the others are dead.
 
-An entry of alias A in the list at a value of v is live when every other vertex value of its row
-is complete beyond A: each other alias there has a live entry (a leaf: a row). An entry that
-becomes live where none was makes its value complete for the others: the flip goes on outward,
-away from the row that was inserted. Deletes are the mirror image.
+An entry of alias A in the list at a value of v leads on if every other vertex value of its row
+is complete beyond A: each other alias there has a live entry (a leaf: a row).
+
+    exact    an entry is live just when it leads on
+    global   an entry that leads on is live; one that does not may be either: every new one is
+             live, and a traversal that finds out about one lays it dead
+
+An entry that becomes live where none was makes its value complete for the others: those of their
+entries that lead on now and are dead come alive, and so on outward. In the exact mode deletes
+are the mirror image; in the global mode they do nothing.
 
 A flip waits on a stack as (alias, link, record, up): "seen from the alias, the value of its link
 is now complete, or no longer". The join tree has no cycles, so a value flips once per change.
@@ -11,15 +17,17 @@ is now complete, or no longer". The join tree has no cycles, so a value flips on
 
 from __future__ import annotations
 
-from joingraph.kernels.entries import link_of, list_at, node_at, record_at, swap
+from joingraph.kernels.entries import link_of, list_at, node_at, record_at
 from joingraph.kernels.fields import (
     A_KIND,
     A_LINK_COUNT,
     EDGE,
+    EXACT,
     L_LENGTH,
     L_LIVE,
     L_VERTEX,
     LENGTH,
+    LOOKAHEAD,
     LOW,
     NODE,
     S_ALIAS,
@@ -33,6 +41,7 @@ from joingraph.kernels.fields import (
     V_SEATS,
 )
 from joingraph.kernels.intrinsics import kernel, ld, small, sto
+from joingraph.kernels.places import exchange
 
 
 @small
@@ -69,10 +78,19 @@ def enliven(st: int, ad: int, link: int, record: int, at: int) -> None:
     """Move an entry to the live ones of its list."""
     ln = link_of(ad, link)
     live = ld(record, ld(ln, L_LIVE))
-    swap(st, ad, link, record, at, live)
+    exchange(st, ad, link, record, at, live)
     sto(record, ld(ln, L_LIVE), live + 1)
     if live == 0:
         spread(st, ld(ln, L_VERTEX), record, ad, 1)
+
+
+@kernel
+def lay_dead(st: int, ad: int, link: int, record: int, at: int) -> None:
+    """Move an entry that a traversal found to lead nowhere to the dead ones (global)."""
+    ln = link_of(ad, link)
+    live = ld(record, ld(ln, L_LIVE)) - 1
+    exchange(st, ad, link, record, at, live)
+    sto(record, ld(ln, L_LIVE), live)
 
 
 @kernel
@@ -80,7 +98,7 @@ def deaden(st: int, ad: int, link: int, record: int, at: int) -> None:
     """Move an entry to the dead ones of its list."""
     ln = link_of(ad, link)
     live = ld(record, ld(ln, L_LIVE)) - 1
-    swap(st, ad, link, record, at, live)
+    exchange(st, ad, link, record, at, live)
     sto(record, ld(ln, L_LIVE), live)
     if live == 0:
         spread(st, ld(ln, L_VERTEX), record, ad, 0)
@@ -124,6 +142,33 @@ def turn_entry(st: int, ad: int, node: int, link: int, up: int) -> None:
 
 
 @kernel
+def wake_node(st: int, ad: int, node: int, link: int) -> None:
+    """Enliven a node's entries that lead on, now that its value at a link is complete (global)."""
+    for other in range(ld(ad, A_LINK_COUNT)):
+        if other != link and leads_on(ad, node, other):
+            wake(st, ad, other, record_at(link_of(ad, other), ld(node, 1 + other) >> 32), node)
+
+
+@small
+def wake(st: int, ad: int, link: int, record: int, node: int) -> None:
+    """Enliven a node's entry unless it is alive."""
+    at = ld(node, 1 + link) & LOW
+    if at >= ld(record, ld(link_of(ad, link), L_LIVE)):
+        enliven(st, ad, link, record, at)
+
+
+@kernel
+def leads_on(ad: int, node: int, link: int) -> bool:
+    """Say whether all values of a node but the one at a link are complete."""
+    for other in range(ld(ad, A_LINK_COUNT)):
+        ln = link_of(ad, other)
+        record = record_at(ln, ld(node, 1 + other) >> 32)
+        if other != link and not complete(ld(ln, L_VERTEX), record, ad, ad):
+            return False
+    return True
+
+
+@kernel
 def settle(st: int) -> None:
     """Carry out all flips that wait."""
     while ld(st, STACK_TOP) > 0:
@@ -135,8 +180,12 @@ def settle(st: int) -> None:
         entries = list_at(st, ln, record)
         for at in range(ld(record, ld(ln, L_LENGTH)) & LENGTH):
             entry = ld(entries, at)
-            if ld(ad, A_KIND) == NODE:
+            if ld(ad, A_KIND) == NODE and ld(st, LOOKAHEAD) == EXACT:
                 turn_node(st, ad, node_at(ad, entry), link, up)
+            elif ld(ad, A_KIND) == NODE:
+                wake_node(st, ad, node_at(ad, entry), link)
             else:
                 far = link_of(ad, 1 - link)
-                turn(st, ad, 1 - link, record_at(far, entry >> 32), entry & LOW, up)
+                other, place = record_at(far, entry >> 32), entry & LOW
+                if ld(st, LOOKAHEAD) == EXACT or place >= ld(other, ld(far, L_LIVE)):
+                    turn(st, ad, 1 - link, other, place, up)

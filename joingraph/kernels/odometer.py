@@ -6,7 +6,9 @@
     block     column c of row n at out + c * stride + n
 
 A row is one complete path; its weight is the diff's sign times the counts on the way. Rows of
-one op and weight form a segment. A block that is full ends the walk; the wheels stay.
+one op and weight form a segment. A block that is full ends the walk; the wheels stay. Entries are
+taken from the last live one to the first: the global look-ahead lays dead those that turn out to
+lead nowhere, and what takes their places has been seen.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from joingraph.kernels.fields import (
     G_OP,
     G_START,
     G_WEIGHT,
+    GLOBAL,
     H_ALIAS,
     H_KIND,
     H_LINK,
@@ -60,7 +63,7 @@ from joingraph.kernels.fields import (
 )
 from joingraph.kernels.intrinsics import copy8, fill8, kernel, ld, small, sto
 from joingraph.kernels.lists import step_of
-from joingraph.kernels.lookahead import complete
+from joingraph.kernels.lookahead import complete, lay_dead
 
 
 @small
@@ -88,15 +91,18 @@ def enter(st: int, tour: int, depth: int) -> None:
     live = ld(record, ld(level, H_LIVE)) & LENGTH
     weight = ld(wheel, W_WEIGHT)
     sto(wheel, W_POSITION, 0)
-    if ld(level, H_KIND) == COUNT:
+    if ld(level, H_KIND) >= EDGE:
+        sto(wheel, W_POSITION, live)
+        sto(wheel, W_END, 0)
+        sto(wheel, W_BASE, ld(st, HEAP) + ld(record, ld(level, H_OFFSET)) * 8)
+    elif ld(level, H_KIND) == COUNT:
         sto(wheel, W_END, 1 if live else 0)
         weight *= live
     else:
         sto(wheel, W_END, live)
         sto(wheel, W_BASE, ld(st, HEAP) + ld(record, ld(level, H_OFFSET)) * 8)
-        if ld(level, H_KIND) == LEAF:
-            step = step_of(record + ld(level, H_OFFSET) * 8)
-            set_source(st, ld(ld(level, H_ALIAS), A_SOURCE), ld(wheel, W_BASE), step)
+        step = step_of(record + ld(level, H_OFFSET) * 8)
+        set_source(st, ld(ld(level, H_ALIAS), A_SOURCE), ld(wheel, W_BASE), step)
     sto(wheel, WALK_WORDS + W_WEIGHT, weight)
 
 
@@ -104,7 +110,11 @@ def enter(st: int, tour: int, depth: int) -> None:
 def advance(st: int, level: int, wheel: int) -> bool:
     """Bind a wheel's next entry; false if it is seen to lead nowhere."""
     at, ad, kind = ld(wheel, W_POSITION), ld(level, H_ALIAS), ld(level, H_KIND)
-    sto(wheel, W_POSITION, at + 1)
+    if kind >= EDGE:
+        at -= 1
+        sto(wheel, W_POSITION, at)
+    else:
+        sto(wheel, W_POSITION, at + 1)
     if kind == LEAF:
         sto(ld(st, SOURCES), 2 * ld(ad, A_SOURCE), ld(wheel, W_BASE) + at * 8)
     elif kind == EDGE:
@@ -114,19 +124,37 @@ def advance(st: int, level: int, wheel: int) -> bool:
         links = ld(ad, A_LINK_COUNT)
         node = node_at(ad, ld(ld(wheel, W_BASE), at))
         set_source(st, ld(ad, A_SOURCE), node + (1 + links) * 8, 8)
+        leads_on = True
         for link in range(links):
             if link != ld(level, H_LINK) and not bind_value(st, ad, link, ld(node, 1 + link) >> 32):
-                return False
+                leads_on = False
+        return leads_on
     return True
+
+
+@kernel
+def close(st: int, level: int, wheel: int) -> None:
+    """Lay a wheel's entry dead if it is seen by now to lead nowhere (global)."""
+    if ld(st, LOOKAHEAD) != GLOBAL or ld(level, H_KIND) < EDGE:
+        return
+    ad, own = ld(level, H_ALIAS), ld(level, H_LINK)
+    for link in range(ld(ad, A_LINK_COUNT)):
+        ln = link_of(ad, link)
+        record = ld(ld(st, SOURCES), 2 * ld(ln, L_NUMBER))
+        if link != own and not complete(ld(ln, L_VERTEX), record, ad, ad):
+            here = ld(ld(st, SOURCES), 2 * ld(level, H_VERTEX))
+            lay_dead(st, ad, own, here, ld(wheel, W_POSITION))
+            return
 
 
 @small
 def bind_value(st: int, ad: int, link: int, identity: int) -> bool:
-    """Bind the value that a row has at a link; false if an alias is missing there (local)."""
+    """Bind the value that a row has at a link; false if an alias is missing there."""
     ln = link_of(ad, link)
     record = record_at(ln, identity)
     sto(ld(st, SOURCES), 2 * ld(ln, L_NUMBER), record)
-    return ld(st, LOOKAHEAD) != LOCAL or complete(ld(ln, L_VERTEX), record, ad, ad)
+    asks = ld(st, LOOKAHEAD) == LOCAL or ld(st, LOOKAHEAD) == GLOBAL
+    return not asks or complete(ld(ln, L_VERTEX), record, ad, ad)
 
 
 @kernel
@@ -141,6 +169,8 @@ def walk(st: int, tour: int) -> int:
         wheel = ld(st, WHEELS) + depth * (WALK_WORDS * 8)
         if ld(wheel, W_POSITION) == ld(wheel, W_END):
             depth -= 1
+            if depth >= 0:
+                close(st, level - LEVEL_WORDS * 8, wheel - WALK_WORDS * 8)
         elif depth == last:
             if ld(st, ROWS) == BLOCK_ROWS:
                 sto(st, DEPTH, depth)
@@ -149,9 +179,13 @@ def walk(st: int, tour: int) -> int:
                 emit_run(st, level, wheel)
             elif advance(st, level, wheel):
                 emit_row(st, ld(wheel, WALK_WORDS + W_WEIGHT))
+            else:
+                close(st, level, wheel)
         elif advance(st, level, wheel):
             depth += 1
             enter(st, tour, depth)
+        else:
+            close(st, level, wheel)
     return DONE
 
 

@@ -36,10 +36,14 @@ class Paths:
     ops: Words
     weights: Words
 
-    def take(self, chosen: npt.NDArray[np.bool_] | Words) -> Paths:
+    def take(self, chosen: npt.NDArray[np.bool_] | Words | slice) -> Paths:
         """Keep some of the paths."""
         words = [each[chosen] for each in self.words]
         return Paths(words, self.ops[chosen], self.weights[chosen])
+
+    def moved(self, ops: int) -> Paths:
+        """Number the ops anew, by how many came before."""
+        return Paths(self.words, self.ops + ops, self.weights)
 
     def __len__(self) -> int:
         return len(self.ops)
@@ -152,11 +156,11 @@ class Outputs:
             for output, value in zip(self.plan.definition.output, values, strict=True)
         ]
 
-    def changes(self, parts: Sequence[Paths], ops: Words) -> pa.Table:
-        """Make the view diff of a batch's paths."""
+    def changes(self, parts: Sequence[Paths], ops: Words, *, paired: bool = True) -> pa.Table:
+        """Make the view diff of a batch's paths; those of a move pair up if they are all there."""
         paths = joined(parts, len(self.all_words))
         kept = self.holding(paths) if self.plan.residuals else np.ones(len(paths), bool)
-        effects = effects_of(paths, ops, kept)
+        effects = effects_of(paths, ops, kept, paired=paired)
         values = self.values_where(paths, kept)
         folded = fold(self.matrix(paths, values), effects)
         arrays = self.arrays(paths, values, folded.rows)
@@ -197,7 +201,7 @@ class Outputs:
             yield pa.record_batch(self.arrays(paths, values, rows), schema=self.schema)
 
 
-def effects_of(paths: Paths, ops: Words, kept: npt.NDArray[np.bool_]) -> Words:
+def effects_of(paths: Paths, ops: Words, kept: npt.NDArray[np.bool_], *, paired: bool) -> Words:
     """Say what each path does; the paths before and after a move pair up in their order."""
     rows = np.arange(len(paths))
     effects = np.full((len(paths), EFFECT_WORDS), -1, np.int64)
@@ -207,7 +211,7 @@ def effects_of(paths: Paths, ops: Words, kept: npt.NDArray[np.bool_]) -> Words:
     effects[:, TIMES] = np.abs(paths.weights)
     effects[:, DIFF] = ops[paths.ops, f.O_DIFF]
     moved = ops[paths.ops, f.O_KIND] == f.MOVE
-    if moved.any():
+    if paired and moved.any():
         before, after = rows[moved & gone], rows[moved & come]
         assert len(before) == len(after), "a move meets the same paths before and after"
         effects[before, POST] = effects[after, POST]

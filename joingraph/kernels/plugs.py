@@ -8,7 +8,6 @@ same memory, so one takes over from the other between two batches without a paus
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -20,10 +19,9 @@ from joingraph.kernels.layout import Layout
 from joingraph.kernels.memory import Words
 from joingraph.kernels.modules import WORKER, compile_text
 from joingraph.kernels.state import GraphMemory
+from joingraph.progress import Progress
 
 HOT_OPS = 512  # changes of an alias after which its kernels are worth compiling
-
-Progress = Callable[[int, int], None]  # kernels done, kernels in all
 
 
 class Plug(NamedTuple):
@@ -46,6 +44,10 @@ class Plugs:
         ]
         self.waiting = dict.fromkeys(self.all, 0)  # ops so far, of those not ordered yet
         self.finished: list[tuple[Plug, int]] = []
+
+    def texts(self) -> list[str]:
+        """Write the modules of all kernels."""
+        return [self.text(plug) for plug in self.all]
 
     def text(self, plug: Plug) -> str:
         """Write a kernel's module."""
@@ -74,12 +76,10 @@ class Plugs:
                 del self.waiting[plug]
                 WORKER.submit(partial(self.make, plug))
 
-    def compile(self, progress: Progress | None = None) -> None:
-        """Make all kernels that are not ordered yet, and put them in place."""
-        ordered = list(self.waiting)
+    def compile(self, progress: Progress) -> None:
+        """Make all kernels, those that were ordered too, and put them in place."""
         self.waiting.clear()
-        for done, plug in enumerate(ordered):
+        for done, plug in enumerate(self.all):
             self.make(plug)
-            if progress:
-                progress(done + 1, len(ordered))
+            progress(done + 1, len(self.all))
         self.put_in_place()

@@ -1,9 +1,12 @@
 """Finds the base diffs that remove a row which is not there, before anything is changed.
 
 In: the ops of a batch, in order. Out: for each op whether its base diff is admitted. A row is
-judged by what each alias keeps of it: by how many the graph holds, and the batch's running count.
+judged by what each alias keeps of it: by how many the graph holds, and what the batch has added
+to them so far, net. The graph is asked only when that is not enough, and only for as many.
 
-    table   | 0 or address of the row, alias, count | ...      open addressing, one slot a row
+    slot    address of the row, generation << 32 | alias, net      open addressing, one a row
+
+The slots stay from batch to batch; those of an older generation count as empty.
 """
 
 from __future__ import annotations
@@ -11,35 +14,45 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from joingraph.kernels.entries import identity_at, link_of, list_at, node_at
+from joingraph.kernels.entries import bound, identity_at, link_of, list_at, node_at
 from joingraph.kernels.fields import (
     A_KEY_WORDS,
     A_KIND,
     A_PROJECTED,
     A_WIDTH,
+    AHEAD_LIST,
+    AHEAD_RECORD,
+    AHEAD_SLOT,
     ALIAS_WORDS,
     ALIASES,
     COUNT,
     DELETE,
     EDGE,
+    GENERATION,
     HEAP,
     INSERT,
     L_LENGTH,
     L_OFFSET,
     LEAF,
     LENGTH,
+    LONG,
     MOVE,
     O_ALIAS,
     O_DIFF,
     O_KIND,
+    O_PLACE,
     O_ROW,
     OP_WORDS,
+    OPS,
+    RUNNING,
     UPDATE,
 )
+from joingraph.kernels.hints import alias_of, ask_lists, ask_records, ask_slots, forget_hints, op_at
 from joingraph.kernels.intrinsics import kernel, ld, mix, sto
-from joingraph.kernels.link import bound, find_values, same_node, shortest
+from joingraph.kernels.link import find_place, find_values, shortest
 from joingraph.kernels.lists import step_of
 from joingraph.kernels.memory import Words, lent
+from joingraph.kernels.places import count_found, same_node
 
 SLOT_WORDS = 3
 
@@ -48,76 +61,88 @@ def admit(st: int, ops: Words, matrices: tuple[Words, ...]) -> npt.NDArray[np.bo
     """Say of each op whether its base diff is admitted."""
     admitted = np.ones(len(ops), np.int64)
     if (ops[:, O_KIND] != INSERT).any():
-        capacity = 1 << int(4 * len(ops) + 16).bit_length()
-        table = np.zeros(capacity * SLOT_WORDS, np.int64)
-        with lent(table, ops, admitted, *matrices):
-            admit_all(
-                st,
-                ops.ctypes.data,
-                len(ops),
-                np.array([table.ctypes.data, capacity - 1, admitted.ctypes.data]),
-            )
+        mask = (1 << int(3 * len(ops) + 16).bit_length()) - 1
+        with lent(ops, admitted, *matrices):
+            given = np.array([mask, admitted.ctypes.data])
+            admit_all(st, ops.ctypes.data, len(ops), given)
     return admitted.astype(bool)
 
 
 @kernel
 def admit_all(st: int, ops: int, count: int, given: Words) -> None:
     """Go through the base diffs in order, keeping running counts of the admitted ones."""
-    table, mask, admitted = given[0], given[1], given[2]
+    mask, admitted = given[0], given[1]
+    sto(st, GENERATION, ld(st, GENERATION) + 1)
+    sto(st, OPS, ops)
+    forget_hints(st)
     first = 0
     while first < count:
         end = first
         while end < count and ld(ops, end * OP_WORDS + O_DIFF) == ld(
             ops, first * OP_WORDS + O_DIFF
         ):
+            ask_removals(st, end, count)
             end += 1
         holds = True
         for place in range(first, end):
             op = ops + place * (OP_WORDS * 8)
             if ld(op, O_KIND) != INSERT:
-                slot = row_slot(st, table, mask, ld(op, O_ALIAS), ld(op, O_ROW))
-                if ld(slot, 2) <= 0:
+                slot = row_slot(st, mask, ld(op, O_ALIAS), ld(op, O_ROW))
+                if ld(slot, 2) <= 0 and not held(st, op, 1 - ld(slot, 2)):
                     holds = False
         for place in range(first, end):
             if holds:
-                note(st, table, mask, ops + place * (OP_WORDS * 8))
+                note(st, mask, ops + place * (OP_WORDS * 8))
             else:
                 sto(admitted, place, 0)
         first = end
 
 
 @kernel
-def note(st: int, table: int, mask: int, op: int) -> None:
+def ask_removals(st: int, at: int, end: int) -> None:
+    """Ask for what later ops that remove a row will touch."""
+    ahead = at + AHEAD_SLOT
+    if ahead < end and ld(op_at(st, ahead), O_KIND) != INSERT:
+        ask_slots(st, op_at(st, ahead))
+    ahead = at + AHEAD_RECORD
+    if ahead < end and ld(op_at(st, ahead), O_KIND) != INSERT:
+        ask_records(st, ahead)
+    ahead = at + AHEAD_LIST
+    if ahead < end and ld(op_at(st, ahead), O_KIND) != INSERT:
+        ask_lists(st, ahead)
+
+
+@kernel
+def note(st: int, mask: int, op: int) -> None:
     """Count what an admitted op takes away and what it brings."""
     kind, alias, row = ld(op, O_KIND), ld(op, O_ALIAS), ld(op, O_ROW)
     if kind in (DELETE, UPDATE, MOVE):
-        slot = row_slot(st, table, mask, alias, row)
+        slot = row_slot(st, mask, alias, row)
         sto(slot, 2, ld(slot, 2) - 1)
     if kind in (UPDATE, MOVE):
         ad = ld(st, ALIASES) + alias * (ALIAS_WORDS * 8)
         row += ld(ad, A_WIDTH) * 8
     if kind in (INSERT, UPDATE, MOVE):
-        slot = row_slot(st, table, mask, alias, row)
+        slot = row_slot(st, mask, alias, row)
         sto(slot, 2, ld(slot, 2) + 1)
 
 
 @kernel
-def row_slot(st: int, table: int, mask: int, alias: int, row: int) -> int:
-    """Find a row's slot; a new one starts with how many the graph holds."""
+def row_slot(st: int, mask: int, alias: int, row: int) -> int:
+    """Find a row's slot."""
     ad = ld(st, ALIASES) + alias * (ALIAS_WORDS * 8)
     width, h = ld(ad, A_WIDTH), mix(alias)
     for word in range(width):
         h = mix(h ^ ld(row, word))
-    place = (h >> 32) & mask
+    place, whose = (h >> 32) & mask, (ld(st, GENERATION) << 32) | alias
     while True:
-        slot = table + place * (SLOT_WORDS * 8)
-        known = ld(slot, 0)
-        if known == 0:
+        slot = ld(st, RUNNING) + place * (SLOT_WORDS * 8)
+        if ld(slot, 1) >> 32 != ld(st, GENERATION):
             sto(slot, 0, row)
-            sto(slot, 1, alias)
-            sto(slot, 2, count_rows(st, ad, row))
+            sto(slot, 1, whose)
+            sto(slot, 2, 0)
             return slot
-        if ld(slot, 1) == alias and same_words(known, row, width):
+        if ld(slot, 1) == whose and same_words(ld(slot, 0), row, width):
             return slot
         place = (place + 1) & mask
 
@@ -132,16 +157,29 @@ def same_words(one: int, two: int, count: int) -> bool:
 
 
 @kernel
-def count_rows(st: int, ad: int, row: int) -> int:
-    """Count the rows of an alias in the graph that are equal to one."""
+def held(st: int, op: int, least: int) -> bool:
+    """Say whether the graph has so many rows that are equal to an op's; notes where one is."""
+    ad, row = alias_of(st, op), ld(op, O_ROW)
+    sto(op, O_PLACE, -1)
     if not find_values(st, ad, row):
-        return 0
+        return False
+    sto(op, O_PLACE, find_place(st, ad, row))
+    if ld(op, O_PLACE) < 0 or least == 1:
+        return ld(op, O_PLACE) >= 0
+    return count_rows(st, ad, row, least) >= least
+
+
+@kernel
+def count_rows(st: int, ad: int, row: int, most: int) -> int:
+    """Count the rows of an alias in the graph that are equal to one, up to a number if many."""
     kind, projected = ld(ad, A_KIND), row + ld(ad, A_KEY_WORDS) * 8
     near = shortest(st, ad)
     ln = link_of(ad, near)
     length = ld(bound(st, ln), ld(ln, L_LENGTH)) & LENGTH
     if kind == COUNT:
         return length
+    if length > ld(st, LONG):
+        return count_found(st, ad, row, most)
     found, entries = 0, list_at(st, ln, bound(st, ln))
     if kind == EDGE:
         far = link_of(ad, 1 - near)

@@ -6,6 +6,7 @@
     update   walk from the old row (-), unlink it, link the new one, walk from it (+)
     move     walk from the old row (-), replace its projected words, walk from the new one (+)
 
+Inserts of one alias in a row are carried out together, by its own kernel if it has one.
 `run` ends when the ops do, or when a block is full; called again, it goes on where it stood.
 A row of a block costs the same whether its diff fits: the odometer resumes, and a plugged
 traversal that would overflow has written nothing that counts, so the odometer takes its diff.
@@ -13,7 +14,7 @@ traversal that would overflow has written nothing that counts, so the odometer t
 
 from __future__ import annotations
 
-from joingraph.kernels.entries import link_of, node_at
+from joingraph.kernels.entries import bound, link_of, node_at
 from joingraph.kernels.fields import (
     A_INSERT,
     A_KEY_WORDS,
@@ -24,27 +25,22 @@ from joingraph.kernels.fields import (
     A_TOUR,
     A_WIDTH,
     AHEAD,
-    ALIAS_WORDS,
-    ALIASES,
     CURSOR,
     DELETE,
     DONE,
     FULL,
     HEAP,
     INSERT,
-    L_KEY,
     L_OFFSET,
-    L_VERTEX,
     LEAF,
-    LENGTH,
     LIMIT,
+    LOW,
     NODE,
     O_ALIAS,
     O_KIND,
     O_ROW,
     OP_COUNT,
     OP_WORDS,
-    OPS,
     OVERFLOW,
     P_EMIT,
     P_EMIT_POST,
@@ -53,22 +49,22 @@ from joingraph.kernels.fields import (
     P_WALK,
     PHASE,
     ROWS,
-    S_ALIAS,
-    S_KIND,
-    S_LENGTH,
-    S_OFFSET,
-    SEAT_WORDS,
     SEGMENT_COUNT,
     SILENT,
     SINK,
     UPDATE,
-    V_SEAT_COUNT,
-    V_SEATS,
 )
-from joingraph.kernels.intrinsics import call3, kernel, ld, prefetch, small, sto
+from joingraph.kernels.hints import (
+    alias_of,
+    forget_hints,
+    look_ahead,
+    look_beyond,
+    look_further,
+    op_at,
+)
+from joingraph.kernels.intrinsics import call3, kernel, ld, sto
 from joingraph.kernels.link import (
-    bound,
-    find_place,
+    find_again,
     find_values,
     link_row,
     put_values,
@@ -76,17 +72,32 @@ from joingraph.kernels.link import (
 )
 from joingraph.kernels.lists import step_of
 from joingraph.kernels.odometer import begin, own_source, reachable, walk
-from joingraph.kernels.table import likely_record, prefetch_slot
+from joingraph.kernels.places import has_places, rename
+
+MOST_INSERTS = 1 << 10  # carried out together: a block may be full long before the ops end
 
 
 @kernel
 def run(st: int) -> int:
     """Carry out ops until none is left (DONE) or a block must be taken (FULL)."""
     cursor, end = ld(st, CURSOR), ld(st, OP_COUNT)
+    forget_hints(st)
     while cursor < end:
+        stop = inserts_until(st, cursor, end)
         if ld(st, AHEAD):
-            look_ahead(st, cursor, end)
-        if carry_out(st, ld(st, OPS) + cursor * (OP_WORDS * 8)) == FULL:
+            look_beyond(st, cursor, stop, end)
+        if stop > cursor:
+            ad = alias_of(st, op_at(st, cursor))
+            ended = call3(ld(ad, A_INSERT), st, cursor, stop)
+            cursor = ld(st, CURSOR)
+            if ended == DONE:
+                continue
+            if ended == FULL or ld(st, ROWS) > 0:
+                return FULL
+        elif ld(st, AHEAD):
+            look_ahead(st, cursor, cursor, end)
+            look_further(st, cursor, cursor, end)
+        if carry_out(st, op_at(st, cursor)) == FULL:
             return FULL
         cursor += 1
         sto(st, CURSOR, cursor)
@@ -101,18 +112,26 @@ def run(st: int) -> int:
 
 
 @kernel
+def inserts_until(st: int, cursor: int, end: int) -> int:
+    """Find the end of the inserts of one alias that its own kernel can carry out from here on."""
+    op = op_at(st, cursor)
+    alias = ld(op, O_ALIAS)
+    if ld(st, PHASE) != P_START or ld(alias_of(st, op), A_INSERT) == 0:
+        return cursor
+    stop, end = cursor, min(end, cursor + MOST_INSERTS)
+    while stop < end and ld(op, O_KIND) == INSERT and ld(op, O_ALIAS) == alias:
+        op += OP_WORDS * 8
+        stop += 1
+    return stop
+
+
+@kernel
 def carry_out(st: int, op: int) -> int:
     """Take an op from where it stands to its end, or to a full block."""
-    ad = ld(st, ALIASES) + ld(op, O_ALIAS) * (ALIAS_WORDS * 8)
+    ad = alias_of(st, op)
     kind, row = ld(op, O_KIND), ld(op, O_ROW)
     if ld(st, PHASE) == P_START:
-        if kind == INSERT and ld(ad, A_INSERT):
-            if call3(ld(ad, A_INSERT), st, row, 1) != OVERFLOW:
-                return DONE
-            if ld(st, ROWS) > 0:
-                sto(st, PHASE, P_EMIT)
-                return FULL
-        elif kind == INSERT:
+        if kind == INSERT:
             put_values(st, ad, row)
             link_row(st, ad, row)
         else:
@@ -158,56 +177,21 @@ def emit(st: int, ad: int, row: int, weight: int) -> int:
 @kernel
 def replace_row(st: int, ad: int, pre: int) -> None:
     """Give a row the projected words of the row behind it."""
-    at = find_place(st, ad, pre)
+    at = find_again(st, ad, pre)
     projected = pre + (ld(ad, A_WIDTH) + ld(ad, A_KEY_WORDS)) * 8
-    place, step = 0, 8
+    place, step, ln = 0, 8, link_of(ad, 0)
+    record, position = bound(st, ln), at
+    if ld(ad, A_KIND) == NODE:
+        position = ld(node_at(ad, at), 1) & LOW
+    kept = has_places(st, ad, record)
+    if kept:
+        rename(st, ad, record, position, 0)
     if ld(ad, A_KIND) == LEAF:
-        ln = link_of(ad, 0)
-        group = bound(st, ln) + ld(ln, L_OFFSET) * 8
+        group = record + ld(ln, L_OFFSET) * 8
         place, step = ld(st, HEAP) + (ld(group, 0) + at) * 8, step_of(group)
     elif ld(ad, A_KIND) == NODE:
         place = node_at(ad, at) + (1 + ld(ad, A_LINK_COUNT)) * 8
     for word in range(ld(ad, A_PROJECTED)):
         sto(place + word * step, 0, ld(projected, word))
-
-
-@small
-def look_ahead(st: int, cursor: int, end: int) -> None:
-    """Ask for what the ops ahead will touch: index slots, then records, then lists."""
-    ops = ld(st, OPS)
-    if cursor + 24 < end:
-        prefetch_op(st, ops + (cursor + 24) * (OP_WORDS * 8), 0)
-    if cursor + 16 < end:
-        prefetch_op(st, ops + (cursor + 16) * (OP_WORDS * 8), 1)
-    if cursor + 8 < end:
-        prefetch_op(st, ops + (cursor + 8) * (OP_WORDS * 8), 2)
-
-
-@small
-def prefetch_op(st: int, op: int, stage: int) -> None:
-    """Ask for one stage of what an op will touch."""
-    ad = ld(st, ALIASES) + ld(op, O_ALIAS) * (ALIAS_WORDS * 8)
-    for link in range(ld(ad, A_LINK_COUNT)):
-        ln = link_of(ad, link)
-        vd, key = ld(ln, L_VERTEX), ld(op, O_ROW) + ld(ln, L_KEY) * 8
-        if stage == 0:
-            prefetch_slot(vd, key)
-        else:
-            record = likely_record(vd, key)
-            if record and stage == 1:
-                prefetch(record, 0)
-            elif record:
-                prefetch_lists(st, ad, vd, record)
-
-
-@small
-def prefetch_lists(st: int, ad: int, vd: int, record: int) -> None:
-    """Ask for the lists at a value: the ends of the alias' own, the starts of the others."""
-    seat = ld(vd, V_SEATS)
-    for _ in range(ld(vd, V_SEAT_COUNT)):
-        if ld(seat, S_KIND) >= LEAF:
-            at = ld(record, ld(seat, S_OFFSET))
-            if ld(seat, S_ALIAS) == ad:
-                at += ld(record, ld(seat, S_LENGTH)) & LENGTH
-            prefetch(ld(st, HEAP), at)
-        seat += SEAT_WORDS * 8
+    if kept:
+        rename(st, ad, record, position, 1)

@@ -1,10 +1,18 @@
 """Reads the whole view off the graph, value after value of one vertex, block by block.
 
 A reader has a state of its own (sources, wheels, block) over the graph's descriptors, so that
-readers do not disturb one another; it must not outlive the next change.
+readers do not disturb one another; it must not outlive the next change. Ranges of values are handed
+to whoever is ready, so that one value with a large part of the view holds nobody up.
 """
 
 from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from queue import Empty, SimpleQueue
+
+import pyarrow as pa
 
 from joingraph.kernels import fields as f
 from joingraph.kernels.fields import (
@@ -23,15 +31,18 @@ from joingraph.kernels.fields import (
     V_STRIDE,
     V_TOUR,
 )
-from joingraph.kernels.intrinsics import kernel, ld, sto
+from joingraph.kernels.intrinsics import check_fences, kernel, ld, sto
 from joingraph.kernels.lookahead import complete
 from joingraph.kernels.memory import reserve
 from joingraph.kernels.odometer import begin, walk
+from joingraph.kernels.outputs import Outputs, Paths, read_block
 from joingraph.kernels.state import GraphMemory
+
+RANGE = 256  # values that a reader takes at once
 
 
 class Reader:
-    """A scan in progress: `next` fills the block and says whether there is more."""
+    """One of the workers of a scan: fills its block from one range of values after the other."""
 
     def __init__(self, memory: GraphMemory, vertex: int) -> None:
         self.memory, self.vertex = memory, vertex
@@ -48,14 +59,42 @@ class Reader:
         self.words[SOURCES] = self.state.address + STATE_WORDS * 8
         self.words[f.WHEELS] = self.state.address + (STATE_WORDS + sources) * 8
         self.words[f.OUT], self.words[f.SEGMENTS] = self.block.address, self.segments.address
-        self.words[CURSOR], self.words[PHASE] = 0, P_START
-        self.words[OP_COUNT] = memory.vertex(vertex)[f.V_NEXT]
+        self.words[CURSOR], self.words[OP_COUNT], self.words[PHASE] = 0, 0, P_START
 
-    def next(self) -> bool:
-        """Fill the block anew; false when it is the last."""
+    def paths(self, ranges: SimpleQueue[range]) -> Paths | None:
+        """Fill the block anew and give what it holds; None if there is nothing more."""
         self.words[f.ROWS] = self.words[f.SEGMENT_COUNT] = 0
         vd = self.memory.vertex(self.vertex).ctypes.data
-        return scan_values(self.state.address, vd) == FULL
+        while scan_values(self.state.address, vd) == DONE:
+            try:
+                values = ranges.get_nowait()
+            except Empty:
+                break
+            self.words[CURSOR], self.words[OP_COUNT] = values.start, values.stop
+        if not self.words[f.ROWS]:
+            return None
+        return read_block(self.words, self.block.words, self.segments.words)
+
+
+def scan(memory: GraphMemory, vertex: int, outputs: Outputs) -> Iterator[pa.RecordBatch]:
+    """Read the whole view from one vertex, on all cores; they work while a batch is waited for."""
+    used, workers = int(memory.vertex(vertex)[f.V_NEXT]), os.cpu_count() or 1
+    ranges: SimpleQueue[range] = SimpleQueue()
+    for low in range(0, used, RANGE):
+        ranges.put(range(low, min(low + RANGE, used)))
+    readers = [Reader(memory, vertex) for _ in range(min(workers, ranges.qsize()))]
+
+    def batches_of(reader: Reader) -> list[pa.RecordBatch] | None:
+        paths = reader.paths(ranges)
+        return None if paths is None else list(outputs.batches(paths))
+
+    with ThreadPoolExecutor(max(1, len(readers))) as pool:
+        more = True
+        while more:
+            found = list(pool.map(batches_of, readers))
+            check_fences()
+            more = any(batches is not None for batches in found)
+            yield from (batch for batches in found for batch in batches or ())
 
 
 @kernel

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from joingraph.kernels import fields as f
 from joingraph.kernels.layout import AliasLayout, Layout, Level, VertexLayout
-from joingraph.kernels.memory import Region, Words, reserve
+from joingraph.kernels.memory import Region, Words, reserve, reserve_together
 
 HEAP_WORDS = 1 << 34
 RECORD_WORDS = 1 << 32
 INDEX_WORDS = 1 << 31
 FIRST_INDEX = 1 << 10
+PLACE_WORDS = 1 << 33
+FIRST_PLACES = 1 << 10
 
 
 class GraphMemory:
@@ -25,14 +27,13 @@ class GraphMemory:
 
     def __init__(self, layout: Layout, lookahead: int) -> None:
         self.layout = layout
-        self.heap = reserve(HEAP_WORDS, huge=True)
-        self.records = [reserve(RECORD_WORDS, huge=True) for _ in layout.vertices]
-        self.indexes = [reserve(INDEX_WORDS, huge=True) for _ in layout.vertices]
-        self.nodes = {
-            number: reserve(RECORD_WORDS)
-            for number, alias in enumerate(layout.aliases)
-            if alias.kind == f.NODE
-        }
+        vertices = len(layout.vertices)
+        nodes = [number for number, alias in enumerate(layout.aliases) if alias.kind == f.NODE]
+        sizes = [HEAP_WORDS, *[RECORD_WORDS] * (vertices + len(nodes)), *[INDEX_WORDS] * vertices]
+        self.heap, *regions = reserve_together([*sizes, PLACE_WORDS, PLACE_WORDS])
+        self.places, self.running = regions[-2:]
+        self.records, self.indexes = regions[:vertices], regions[-vertices - 2 : -2]
+        self.nodes = dict(zip(nodes, regions[vertices:], strict=False))
         self.block = reserve(f.COLUMN_STRIDE * max(1, len(layout.outputs)) + 64)
         self.segments = reserve(f.SEGMENT_WORDS * (f.BLOCK_ROWS + 8))
         self.stack = reserve(RECORD_WORDS)
@@ -40,12 +41,25 @@ class GraphMemory:
         self.words: Words = self.descriptors.words
         self.st = self.descriptors.address
         self._top = f.STATE_WORDS
+        self._capacities, self._places = [FIRST_INDEX] * vertices, FIRST_PLACES
         self._describe(lookahead)
 
     @property
     def regions(self) -> list[Region]:
         """All the memory that grows with the data."""
         return [self.heap, *self.records, *self.indexes, *self.nodes.values()]
+
+    def release(self) -> None:
+        """Give back the memory of tables that have been outgrown; each lay before the next."""
+        capacity = int(self.words[f.PLACES_MASK]) + 1
+        if capacity > self._places:
+            self.places.release(2 * self._places, 2 * capacity)
+            self._places = capacity
+        for number, index in enumerate(self.indexes):
+            capacity = int(self.vertex(number)[f.V_MASK]) + 1
+            if capacity > self._capacities[number]:
+                index.release(self._capacities[number], capacity)
+                self._capacities[number] = capacity
 
     def vertex(self, number: int) -> Words:
         """Give the descriptor of a vertex."""
@@ -91,7 +105,7 @@ class GraphMemory:
         words[sources + 1 : sources + 2 * vertices : 2] = 8
         words[f.SOURCES] = self._address(sources)
         words[f.WHEELS] = self._address(self._take(f.WALK_WORDS * (deepest + 1)))
-        words[f.STACK] = self.stack.address
+        self._describe_aids()
         for number, vertex in enumerate(layout.vertices):
             self._describe_vertex(number, vertex)
         for number, alias in enumerate(layout.aliases):
@@ -101,6 +115,17 @@ class GraphMemory:
         for number in range(aliases):
             self.alias(number)[f.A_TOUR] = self._describe_tour(layout.alias_tours[number])
         assert self._top <= descriptor_words(layout), "the descriptors have room"
+
+    def _describe_aids(self) -> None:
+        """Write where the kernels keep what they remember for a while."""
+        words, links = self.words, most_links(self.layout)
+        words[f.STACK], words[f.RUNNING] = self.stack.address, self.running.address
+        words[f.RING] = self._address(self._take(f.RING_SLOTS * links))
+        words[f.HINTS] = self._address(self._take(2 * f.RING_SLOTS * links))
+        words[f.MOST_LINKS] = links
+        words[f.PLACES_BASE] = self.places.address
+        words[f.PLACES] = self.places.address + FIRST_PLACES * 16
+        words[f.PLACES_MASK], words[f.LONG] = FIRST_PLACES - 1, f.LONG_LIST
 
     def _describe_vertex(self, number: int, vertex: VertexLayout) -> None:
         vd = self.vertex(number)
@@ -115,6 +140,7 @@ class GraphMemory:
             sd[f.S_ALIAS] = self._address(self._aliases + seat.alias * f.ALIAS_WORDS)
             sd[f.S_KIND], sd[f.S_OFFSET] = seat.kind, seat.offset
             sd[f.S_LENGTH], sd[f.S_LIVE], sd[f.S_LINK] = seat.length, seat.live, seat.link
+            sd[f.S_SHAPE] = seat.shape
 
     def _describe_alias(self, number: int, alias: AliasLayout) -> None:
         ad = self.alias(number)
@@ -122,7 +148,7 @@ class GraphMemory:
         ad[f.A_KIND], ad[f.A_LINKS] = alias.kind, self._address(links)
         ad[f.A_LINK_COUNT], ad[f.A_PROJECTED] = len(alias.links), alias.projected
         ad[f.A_STRIDE], ad[f.A_WIDTH], ad[f.A_KEY_WORDS] = alias.stride, alias.width, alias.keys
-        ad[f.A_SOURCE] = len(self.layout.vertices) + number
+        ad[f.A_SOURCE], ad[f.A_NUMBER] = len(self.layout.vertices) + number, number
         if number in self.nodes:
             ad[f.A_RECORDS] = self.nodes[number].address
         for place, link in enumerate(alias.links):
@@ -130,6 +156,7 @@ class GraphMemory:
             ln[f.L_VERTEX] = self._address(self._vertices + link.vertex * f.VERTEX_WORDS)
             ln[f.L_NUMBER], ln[f.L_OFFSET] = link.vertex, link.seat.offset
             ln[f.L_LENGTH], ln[f.L_LIVE], ln[f.L_KEY] = link.seat.length, link.seat.live, link.key
+            ln[f.L_SHAPE] = link.seat.shape
 
     def _describe_tour(self, tour: tuple[Level, ...]) -> int:
         """Write a tour's levels; gives the tour's address."""
@@ -148,6 +175,11 @@ class GraphMemory:
         return self._address(start)
 
 
+def most_links(layout: Layout) -> int:
+    """Say how many links an alias has at most."""
+    return max(len(alias.links) for alias in layout.aliases)
+
+
 def descriptor_words(layout: Layout) -> int:
     """Say how many words the state and all descriptors take at most."""
     vertices, aliases = len(layout.vertices), len(layout.aliases)
@@ -161,6 +193,7 @@ def descriptor_words(layout: Layout) -> int:
         + links * (f.SEAT_WORDS + f.LINK_WORDS)
         + (widest + 1) * f.FREE_CLASSES
         + 2 * len(layout.outputs)
+        + 3 * f.RING_SLOTS * most_links(layout)
         + f.SOURCE_WORDS * (vertices + aliases)
         + f.WALK_WORDS * (aliases + 1)
         + tours * (f.TOUR_WORDS + (aliases + 1) * f.LEVEL_WORDS)

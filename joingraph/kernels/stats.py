@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from joingraph.kernels import fields as f
-from joingraph.kernels.memory import Words
-from joingraph.kernels.state import GraphMemory
-from joingraph.kernels.strings import Interner
-from joingraph.plan.model import Plan
+from joingraph.kernels.pieces import Piece, Walker
+from joingraph.kernels.reading import word_rows
+from joingraph.kernels.sorted_index import SortedIndex
 from joingraph.plan.show import vertex_name
 
 HEAVIEST = 5  # vertex values listed per vertex
 
 
-def stats(plan: Plan, memory: GraphMemory, interner: Interner) -> dict[str, Any]:
+def stats(walker: Walker, indexes: Mapping[str, SortedIndex]) -> dict[str, Any]:
     """Count rows and bytes."""
+    plan, memory, interner = walker.plan, walker.memory, walker.interner
     vertices = range(len(memory.layout.vertices))
     descriptors = [memory.vertex(number) for number in vertices]
     sizes = {
@@ -29,8 +30,11 @@ def stats(plan: Plan, memory: GraphMemory, interner: Interner) -> dict[str, Any]
             for number in memory.nodes
         )
         * 8,
+        "places": int(memory.words[f.PLACES_MASK] + 1) * 16,
         "strings": interner.bytes,
     }
+    if indexes:
+        sizes["indexes"] = sum(index.bytes for index in indexes.values())
     return {
         "bytes": sum(sizes.values()),
         "bytes_by_kind": sizes,
@@ -40,21 +44,22 @@ def stats(plan: Plan, memory: GraphMemory, interner: Interner) -> dict[str, Any]
         "vertices": {
             vertex_name(plan, vertex): {
                 "values": int(memory.vertex(vertex.index)[f.V_LIVE]),
-                "heaviest": heaviest(memory, vertex.index),
+                "heaviest": heaviest(walker, vertex.index),
             }
             for vertex in plan.vertices
         },
+        "indexes": {column: {"entries": len(index)} for column, index in indexes.items()},
     }
 
 
-def heaviest(memory: GraphMemory, vertex: int) -> list[tuple[int, int]]:
-    """List the ids of the vertex values with the most rows."""
-    layout, vd = memory.layout.vertices[vertex], memory.vertex(vertex)
-    used = int(vd[f.V_NEXT])
-    records: Words = memory.records[vertex].words[: used * layout.stride]
-    table = records.reshape(-1, layout.stride)
-    rows = np.zeros(used, np.int64)
-    for seat in layout.seats:
-        rows += table[:, seat.length] & f.LENGTH
+def heaviest(walker: Walker, vertex: int) -> list[tuple[tuple[object, ...], int]]:
+    """List the vertex values that the most base rows share."""
+    records = walker.records(vertex)
+    rows = np.zeros(len(records), np.int64)
+    for seat in walker.layout.vertices[vertex].seats:
+        rows += records[:, seat.length] & f.LENGTH
     most = np.argsort(-rows, kind="stable")[:HEAVIEST]
-    return [(int(value), int(rows[value])) for value in most if rows[value]]
+    most = most[rows[most] > 0]
+    piece = Piece({vertex: most}, {}, np.ones(len(most), np.int64))
+    words = word_rows(walker.key_columns(piece, vertex), len(most))
+    return list(zip(words, rows[most].tolist(), strict=True))

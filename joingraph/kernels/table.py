@@ -79,10 +79,11 @@ def put(vd: int, key: int) -> int:
             if same_key(record, key, count):
                 return record
         place = (place + 1) & mask
-    record = take_record(vd)
+    identity = take_record(vd)
+    record = records + identity * stride
     for word in range(count):
         sto(record, word, ld(key, word))
-    settle_slot(vd, record, h, place)
+    settle_slot(vd, identity, h, place)
     return record
 
 
@@ -95,7 +96,8 @@ def put_word(vd: int, key: int, stride: int) -> int:
     while True:
         slot = ld(index, place)
         if slot == 0:
-            return add_word(vd, key, h, place)
+            identity = add_word(vd, key, h, place)
+            return records + identity * (stride * 8)
         if slot >> 32 == h:
             record = records + ((slot & LOW) - 1) * (stride * 8)
             if ld(record, 0) == key:
@@ -105,17 +107,16 @@ def put_word(vd: int, key: int, stride: int) -> int:
 
 @kernel
 def add_word(vd: int, key: int, h: int, place: int) -> int:
-    """Make the record of a new key of one word, whose slot is known."""
-    record = take_record(vd)
-    sto(record, 0, key)
-    settle_slot(vd, record, h, place)
-    return record
+    """Make the record of a new key of one word, whose slot is known; gives its id."""
+    identity = take_record(vd)
+    sto(ld(vd, V_RECORDS) + identity * ld(vd, V_STRIDE) * 8, 0, key)
+    settle_slot(vd, identity, h, place)
+    return identity
 
 
 @small
-def settle_slot(vd: int, record: int, h: int, place: int) -> None:
-    """Write a new record into its slot; an index two thirds full grows."""
-    identity = (record - ld(vd, V_RECORDS)) // (ld(vd, V_STRIDE) * 8)
+def settle_slot(vd: int, identity: int, h: int, place: int) -> None:
+    """Write a new value's id into its slot; an index two thirds full grows."""
     sto(ld(vd, V_INDEX), place, (h << 32) | (identity + 1))
     live = ld(vd, V_LIVE) + 1
     sto(vd, V_LIVE, live)
@@ -125,17 +126,16 @@ def settle_slot(vd: int, record: int, h: int, place: int) -> None:
 
 @small
 def take_record(vd: int) -> int:
-    """Give an empty record: the last one freed, or the next."""
-    records, stride = ld(vd, V_RECORDS), ld(vd, V_STRIDE) * 8
+    """Give the id of an empty record: the last one freed, or the next."""
     freed = ld(vd, V_FREE)
     if freed:
-        record = records + (freed - 1) * stride
+        record = ld(vd, V_RECORDS) + (freed - 1) * ld(vd, V_STRIDE) * 8
         sto(vd, V_FREE, ld(record, 0))
         sto(record, 0, 0)
-        return record
+        return freed - 1
     fresh = ld(vd, V_NEXT)
     sto(vd, V_NEXT, fresh + 1)
-    return records + fresh * stride
+    return fresh
 
 
 @kernel
@@ -144,8 +144,6 @@ def grow_index(vd: int) -> None:
     old, capacity = ld(vd, V_INDEX), ld(vd, V_MASK) + 1
     mask = 2 * capacity - 1
     index = ld(vd, V_INDEX_BASE) + 2 * capacity * 8
-    for place in range(2 * capacity):
-        sto(index, place, 0)
     for place in range(capacity):
         slot = ld(old, place)
         if slot:
@@ -197,9 +195,34 @@ def prefetch_slot(vd: int, key: int) -> None:
 
 
 @small
-def likely_record(vd: int, key: int) -> int:
-    """Give the record that a key's home slot names, or 0: a guess for prefetching."""
-    slot = ld(ld(vd, V_INDEX), hash_of(key, ld(vd, V_KEY)) & ld(vd, V_MASK)) & LOW
+def prefetch_word(vd: int, key: int) -> None:
+    """Ask for the index slot of a key of one word, given itself."""
+    prefetch(ld(vd, V_INDEX), (mix(key) >> 32) & ld(vd, V_MASK))
+
+
+@small
+def likely_word(vd: int, key: int, stride: int) -> int:
+    """Do what `likely_record` does for a key of one word, given itself, and a known stride."""
+    index, mask, h = ld(vd, V_INDEX), ld(vd, V_MASK), mix(key) >> 32
+    place = h & mask
+    slot = ld(index, place)
+    while slot != 0 and slot >> 32 != h:
+        place = (place + 1) & mask
+        slot = ld(index, place)
     if slot == 0:
         return 0
-    return ld(vd, V_RECORDS) + (slot - 1) * ld(vd, V_STRIDE) * 8
+    return ld(vd, V_RECORDS) + ((slot & LOW) - 1) * (stride * 8)
+
+
+@small
+def likely_record(vd: int, key: int) -> int:
+    """Give the record whose hash is that of the key, or 0: a guess that touches no record."""
+    index, mask, h = ld(vd, V_INDEX), ld(vd, V_MASK), hash_of(key, ld(vd, V_KEY))
+    place = h & mask
+    slot = ld(index, place)
+    while slot != 0 and slot >> 32 != h:
+        place = (place + 1) & mask
+        slot = ld(index, place)
+    if slot == 0:
+        return 0
+    return ld(vd, V_RECORDS) + ((slot & LOW) - 1) * ld(vd, V_STRIDE) * 8

@@ -13,6 +13,8 @@ import pyarrow as pa
 import joingraph as jg
 from joingraph.expression import Call, Column, Expression, Literal
 from joingraph.graph import Graph, VertexValue
+from joingraph.kernels.engine import CompiledEngine
+from joingraph.kernels.mirror import plain_copy
 from joingraph.reference import ReferenceEngine
 from joingraph.words import Word, from_words
 from tests.golden.literals import Row, render, render_row
@@ -22,10 +24,17 @@ Cells = tuple[str, ...]
 
 def dump(graph: jg.JoinGraph) -> list[str]:
     """Write the whole graph, in an order that depends on its content alone."""
-    assert isinstance(graph.engine, ReferenceEngine)
-    plain = graph.engine.graph
+    plain = plain_graph(graph)
     tuples, values = sorted(tuple_cells(plain)), sorted(value_cells(plain))
     return [*aligned(tuples), *aligned(values)] or ["nothing"]
+
+
+def plain_graph(graph: jg.JoinGraph) -> Graph:
+    """Give the graph in its plain form."""
+    if isinstance(graph.engine, ReferenceEngine):
+        return graph.engine.graph
+    assert isinstance(graph.engine, CompiledEngine)
+    return plain_copy(graph.engine.folding_starts)
 
 
 def tuple_cells(graph: Graph) -> Iterator[Cells]:

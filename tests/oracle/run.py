@@ -47,7 +47,11 @@ class Runner:
             for mode in LOOKAHEADS
         }
         if together:
-            self.graphs = {(TOGETHER, self.skips or "all"): self.make_together()}
+            mode = self.skips or self.random.choice(LOOKAHEADS)
+            self.graphs = {
+                (TOGETHER, self.skips or "all"): self.make_together(),
+                ("compiled", mode): self.make("compiled", mode, "skip" if self.skips else "error"),
+            }
         one, another = self.random.choice(ENGINES), self.random.choice(LOOKAHEADS)
         self.single = self.make(one, another, "error") if self.chance(0.25) else None
         self.expected: Counter[str] = Counter()

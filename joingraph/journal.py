@@ -1,0 +1,188 @@
+"""What a graph's history is for: numbers, positions, and view diffs for those who come back.
+
+    a batch  ->  is its position known? then its view diffs of then
+             ->  else, once applied, its record: logged, noted in the state, told to subscribers
+
+The journal puts a store (where records go) and a state (what they add up to) together. Its
+condition is built on the graph's lock: whoever changes something holds it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping
+from threading import Condition
+from typing import NamedTuple, NoReturn, Protocol
+
+import pyarrow as pa
+
+from joingraph.errors import LimitError, StoreError
+from joingraph.positions import Applied, read_position
+from joingraph.stores.record import Record
+from joingraph.stores.snapshot import Block
+from joingraph.stores.state import State, Subscriber
+
+EVERY_NUMBER = 1 << 62  # is behind all records
+BLOCK_S = 30.0  # how long a batch waits for a subscriber that is full, before it is refused
+
+
+class Store(Protocol):
+    """Where a graph's records go."""
+
+    def append(self, record: Record) -> int:
+        """Take a record, or raise as if it had not been given; gives its number."""
+        ...
+
+    def sync(self, number: int) -> None:
+        """Wait until a record is as durable as was promised."""
+        ...
+
+    def changes(self, number: int) -> pa.Table:
+        """Give the view diffs that a record kept, or raise StoreError if they are gone."""
+        ...
+
+    def forget(self, before: int) -> None:
+        """Take note that nobody waits for the view diffs of earlier records."""
+        ...
+
+    def snapshot(self, state: State, blocks: Iterable[Block]) -> None:
+        """Write the whole graph down."""
+        ...
+
+    def close(self, *, complete: bool) -> None:
+        """Let go of everything."""
+        ...
+
+
+class Told(NamedTuple):
+    """A batch whose view diffs are kept: its number, its record's, and all bytes before it."""
+
+    seq: int
+    number: int
+    start: int
+
+
+class Journal:
+    """The history of one graph."""
+
+    def __init__(self, store: Store, state: State, changed: Condition) -> None:
+        self.store, self.state, self.changed = store, state, changed
+        self._told: list[Told] = []
+        self._told_bytes = 0
+        self._is_open = True
+
+    def check_open(self) -> None:
+        """Refuse to go on once the graph is closed."""
+        if not self._is_open:
+            raise StoreError("the graph is closed; open it again")
+
+    def known(self, source: object, position: object) -> Applied | None:
+        """Find the batch that had this position; None if it is new, or has none."""
+        read = read_position(source, position)
+        return None if read is None else self.state.positions.find(*read)
+
+    def answer(self, known: Applied, nothing: pa.Table) -> Callable[[], pa.Table]:
+        """Give the view diffs of a batch that was applied before, or the error to raise for them."""
+        if known.is_load:
+            return lambda: nothing
+        try:
+            changes = self.store.changes(known.number)
+        except StoreError as error:
+            gone = error
+
+            def refuse() -> NoReturn:
+                raise gone
+
+            return refuse
+        return lambda: changes
+
+    def snapshot(self, blocks: Iterable[Block]) -> None:
+        """Write the whole graph down."""
+        self.store.snapshot(self.state, blocks)
+        self.forget()
+
+    def close(self) -> None:
+        """Let go of the store, once."""
+        if self._is_open:
+            self._is_open = False
+            with self.changed:
+                self.changed.notify_all()
+            self.store.close(complete=True)
+
+    def keeps(self, source: object) -> bool:
+        """Say whether a batch's view diffs may be asked for after it."""
+        return source is not None or self.state.wanted_after() is not None
+
+    def commit(self, record: Record) -> int:
+        """Log what was done and take note of it; gives the record's number."""
+        number = self.store.append(record)
+        size = 0 if record.changes is None else record.changes.nbytes
+        self.note(record, number, size if record.changes is not None else None)
+        if record.kind in ("ack", "drop") or not self.state.subscribers:
+            self.forget()
+        return number
+
+    def note(self, record: Record, number: int, changes_bytes: int | None) -> None:
+        """Take note of a record that is in the store."""
+        self.state.note(record, number)
+        self.tell(record.seq, number, changes_bytes)
+        self.changed.notify_all()
+
+    def tell(self, seq: int, number: int, changes_bytes: int | None) -> None:
+        """Take note of view diffs that are kept for subscribers."""
+        if changes_bytes is not None:
+            self._told.append(Told(seq, number, self._told_bytes))
+            self._told_bytes += changes_bytes
+
+    def forget(self) -> None:
+        """Let go of view diffs that all subscribers have."""
+        wanted = self.state.wanted_after()
+        self._told = [] if wanted is None else self._told[self._after(wanted) :]
+        self.store.forget(self._told[0].number if self._told else EVERY_NUMBER)
+
+    def _after(self, seq: int) -> int:
+        """Find the first batch behind a number among those told."""
+        return bisect_right(self._told, seq, key=lambda each: each.seq)
+
+    def next_after(self, seq: int) -> Told | None:
+        """Give the next batch whose view diffs are kept."""
+        place = self._after(seq)
+        return self._told[place] if place < len(self._told) else None
+
+    def waiting_bytes(self, subscriber: Subscriber) -> int:
+        """Tell how much a subscriber has not acknowledged."""
+        waiting = self.next_after(subscriber.acked)
+        return 0 if waiting is None else self._told_bytes - waiting.start
+
+    def full(self) -> Mapping[str, Subscriber]:
+        """Name the subscribers who let too much wait."""
+        return {
+            name: each
+            for name, each in self.state.subscribers.items()
+            if each.dropped is None and self.waiting_bytes(each) > each.bytes
+        }
+
+    def make_room(self) -> None:
+        """Drop or wait for subscribers who let too much wait; the caller holds the lock."""
+        for name, each in self.full().items():
+            if each.full == "drop":
+                why = f"{self.waiting_bytes(each):,} bytes of view diffs waited, at most {each.bytes:,}"
+                self.commit(Record("drop", self.state.seq, {"name": name, "why": why}))
+        if not self.changed.wait_for(lambda: not self.full(), BLOCK_S):
+            names = ", ".join(self.full())
+            raise LimitError(
+                f"subscriber {names} has not acknowledged enough for {BLOCK_S:g} s, and more would"
+                " pass its limit; nothing of the batch was applied: acknowledge, or unsubscribe it"
+            )
+
+    def subscriber(self, name: str) -> Subscriber:
+        """Find a subscriber who is still served."""
+        found = self.state.subscribers.get(name)
+        if found is None:
+            raise StoreError(f"there is no subscriber {name!r}; graph.subscribe({name!r}) makes it")
+        if found.dropped is not None:
+            raise StoreError(
+                f"subscriber {name!r} was dropped after batch {found.acked}: {found.dropped};"
+                f" read the view anew, and begin again with graph.unsubscribe({name!r})"
+            )
+        return found

@@ -1,0 +1,52 @@
+"""Cuts the paths of a batch where a base diff ends, so that each part folds by itself.
+
+    block 1   diff 0 diff 0 diff 1 | diff 2 ..        diff 2 goes on: it waits for block 2
+    block 2   .. diff 2 diff 2 | diff 3 ..
+
+A base diff of more rows than a block holds is given in parts: rows that would have cancelled or
+paired up come and go in different parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from joingraph.kernels.fields import BLOCK_LIMIT, O_DIFF
+from joingraph.kernels.memory import Words
+from joingraph.kernels.outputs import Outputs, Paths, joined
+
+
+class Cutter:
+    """Holds back the paths of the base diff that is not complete yet."""
+
+    def __init__(self, outputs: Outputs, ops: Words) -> None:
+        self.outputs, self.ops = outputs, ops
+        self.waiting: list[Paths] = []
+        self.parted = -1  # the base diff that is given in parts
+
+    def cut(self, paths: Paths, cursor: int) -> Iterator[pa.Table]:
+        """Take a block that ended when the op at a cursor was next; yield what is complete."""
+        paths = joined([*self.waiting, paths], len(self.outputs.all_words))
+        diffs = self.ops[paths.ops, O_DIFF]
+        first, end = int(np.searchsorted(diffs, self.parted, side="right")), len(paths)
+        if cursor < len(self.ops):
+            end = max(first, int(np.searchsorted(diffs, self.ops[cursor, O_DIFF])))
+        yield from self.part(paths.take(slice(0, first)), paired=False)
+        yield from self.part(paths.take(slice(first, end)), paired=True)
+        self.waiting = [paths.take(slice(end, len(paths)))]
+        if len(paths) - end >= BLOCK_LIMIT:
+            self.parted = int(diffs[end])
+            yield from self.part(self.waiting.pop(), paired=False)
+
+    def rest(self) -> Iterator[pa.Table]:
+        """Yield what waits when no op is left."""
+        for paths in self.waiting:
+            yield from self.part(paths, paired=True)
+
+    def part(self, paths: Paths, *, paired: bool) -> Iterator[pa.Table]:
+        """Make the view diff of some paths, if there are any."""
+        if len(paths):
+            yield self.outputs.changes([paths], self.ops, paired=paired)

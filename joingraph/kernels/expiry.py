@@ -1,0 +1,72 @@
+"""Makes the deletes of all base rows of the compiled graph that meet a condition.
+
+In: conjuncts over what each alias keeps. Out: ops in the order of the aliases, each a base diff of
+its own, and the rows they point to; nothing is changed yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from joingraph.evaluate import holds
+from joingraph.expiry import Conditions
+from joingraph.expression import Expression, columns_of
+from joingraph.kernels.feed import NO_OPS, ops_of
+from joingraph.kernels.fields import DELETE, O_DIFF
+from joingraph.kernels.memory import Words
+from joingraph.kernels.pieces import Piece
+from joingraph.kernels.starts import Starts
+from joingraph.plan.kept import kept_slot
+from joingraph.reading import Reading
+from joingraph.ways import Everyone, Way, at_indexes, at_vertices
+
+
+def expired(starts: Starts, conditions: Conditions) -> tuple[Words, tuple[Words, ...]]:
+    """Find the rows that are to go."""
+    parts, matrices = [NO_OPS], list[Words]()
+    for alias, conjuncts in conditions.items():
+        for piece in candidates(starts, alias, conjuncts):
+            gone = piece.take(meeting(starts, alias, piece, conjuncts))
+            rows = starts.walker.row_words(gone, alias)
+            matrix = np.repeat(rows, gone.times, axis=0)
+            matrices.append(matrix)
+            numbers = np.arange(len(matrix))
+            parts.append(ops_of(alias, numbers, np.full(len(matrix), DELETE), matrix))
+    ops = np.concatenate(parts)
+    ops[:, O_DIFF] = np.arange(len(ops))
+    return ops, tuple(matrices)
+
+
+def candidates(starts: Starts, alias: int, conditions: Sequence[Expression]) -> Iterator[Piece]:
+    """Yield the rows that may meet the conditions, as few as an index tells."""
+    outputs = {each.name: each.value for each in starts.plan.definition.output}
+    indexed = {column: outputs[column] for column in starts.indexes}
+    ways: list[Way] = list(at_vertices(starts.plan, conditions))
+    ways += at_indexes(starts.plan, Reading(tuple(conditions)), indexed)
+    mine = [way for way in ways if way.alias == alias]
+    yield from starts.group(mine[0] if mine else Everyone(alias))
+
+
+def meeting(starts: Starts, alias: int, piece: Piece, conditions: Sequence[Expression]) -> Words:
+    """Number the rows on which every condition is TRUE."""
+    left = np.arange(len(piece))
+    for condition in conditions:
+        given = kept(starts, alias, piece.take(left), condition)
+        true = holds(condition, given, len(left))
+        left = left[np.asarray(true, dtype=bool)]
+    return left
+
+
+def kept(
+    starts: Starts, alias: int, piece: Piece, condition: Expression
+) -> dict[Expression, pa.Array]:
+    """Collect what rows keep of the columns that a condition reads."""
+    found: dict[Expression, pa.Array] = {}
+    for column in columns_of(condition):
+        slot = kept_slot(starts.plan, starts.plan.aliases[alias], column)
+        assert slot is not None, "what is not kept was refused when the condition was bound"
+        found[column] = starts.walker.slot_column(piece, slot).cast(column.type)
+    return found

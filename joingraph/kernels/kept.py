@@ -1,0 +1,85 @@
+"""The compiled graph's rows as any engine can take them (joingraph/kept_rows.py), and back.
+
+alias' lists  ->  pieces of rows of words  ->  columns, and a count  ->  blocks of a snapshot
+blocks  ->  columns  ->  rows of words  ->  ops that insert them
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from joingraph.kept_rows import COUNT, block_name, rows_schema
+from joingraph.kernels.fields import INSERT, O_ROW, OP_WORDS
+from joingraph.kernels.layout import words_of
+from joingraph.kernels.memory import Words
+from joingraph.kernels.pieces import Piece
+from joingraph.kernels.starts import Starts
+from joingraph.kernels.strings import Interner
+from joingraph.kernels.words import from_words, to_words
+from joingraph.plan.model import AliasPlan
+from joingraph.stores.snapshot import Block
+
+OPS = 1 << 16  # made at once
+
+
+def dump_rows(starts: Starts) -> Iterator[Block]:
+    """Write all aliases' rows as blocks."""
+    for alias in starts.plan.aliases:
+        yield Block(block_name(alias), stream_of(starts, alias))
+
+
+def stream_of(starts: Starts, alias: AliasPlan) -> Iterator[bytes]:
+    """Write an alias' rows as an Arrow stream, piece by piece."""
+    schema, sink = rows_schema(starts.plan, alias), io.BytesIO()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        for piece in starts.everyone(alias.index):
+            if len(piece):
+                writer.write_batch(batch_of(starts, alias, piece))
+                yield sink.getvalue()
+                sink.seek(0)
+                sink.truncate()
+    yield sink.getvalue()
+
+
+def batch_of(starts: Starts, alias: AliasPlan, piece: Piece) -> pa.RecordBatch:
+    """Turn rows of words into columns; a key has no NULL, whatever its words."""
+    schema = rows_schema(starts.plan, alias)
+    rows, place, columns = starts.walker.row_words(piece, alias.index), 0, []
+    key_words = starts.walker.layout.aliases[alias.index].keys
+    for kind in schema.types[:-1]:
+        words = [rows[:, place + word] for word in range(words_of(kind))]
+        column = from_words(words, kind, starts.walker.interner)
+        if place < key_words and column.null_count:
+            column = pa.Array.from_buffers(kind, len(column), [None, *column.buffers()[1:]])
+        columns.append(column)
+        place += len(words)
+    return pa.RecordBatch.from_arrays([*columns, pa.array(piece.times)], schema=schema)
+
+
+def matrix_of(batch: pa.RecordBatch, interner: Interner) -> Words:
+    """Turn columns back into rows of words."""
+    words = [
+        word
+        for name, column in zip(batch.schema.names[:-1], batch.columns[:-1], strict=True)
+        for word in to_words(column, interner, key=name.startswith("key"))
+    ]
+    matrix = np.empty((batch.num_rows, max(1, len(words))), np.int64)
+    for place, word in enumerate(words):
+        matrix[:, place] = word
+    return matrix
+
+
+def inserts(alias: AliasPlan, matrix: Words, batch: pa.RecordBatch) -> Iterator[Words]:
+    """Make the ops that insert rows, each as often as it counts, in bounded parts."""
+    ends = np.cumsum(batch.column(COUNT).to_numpy())
+    for low in range(0, int(ends[-1]) if len(ends) else 0, OPS):
+        number = np.arange(low, min(low + OPS, int(ends[-1])))
+        ops = np.empty((len(number), OP_WORDS), np.int64)
+        ops[:, 0], ops[:, 1], ops[:, 2] = number, alias.index, INSERT
+        rows = np.searchsorted(ends, number, side="right")
+        ops[:, O_ROW] = matrix.ctypes.data + rows * matrix.strides[0]
+        yield ops

@@ -1,0 +1,19 @@
+"""Shows a view's own kernels as people read them."""
+
+from __future__ import annotations
+
+from joingraph.kernels import fields as f
+from joingraph.kernels.codegen import has_plug, write_insert, write_paths
+from joingraph.kernels.layout import lay_out
+from joingraph.plan.model import Plan
+
+
+def kernels_of(plan: Plan) -> dict[str, str]:
+    """Write the kernels of every alias that has some, by "alias: kernel"."""
+    layout = lay_out(plan, exact=True)
+    return {
+        f"{alias.name}: {name}": write(layout, f.EXACT, alias.index)
+        for alias in plan.aliases
+        if has_plug(layout, alias.index)
+        for name, write in (("insert", write_insert), ("paths", write_paths))
+    }

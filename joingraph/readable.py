@@ -1,0 +1,129 @@
+"""What can be asked of a join graph: the view as a whole or in part, why a row is there, its size.
+
+Readers see whole batches only: what is asked holds the graph's lock, and a reader that is given
+out is good until the next change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import RLock
+from typing import Any
+
+import pyarrow as pa
+
+from joingraph.answers import Why, paths_text
+from joingraph.asked import ask
+from joingraph.breaks import WhyNot, breaks_text
+from joingraph.engine import Engine
+from joingraph.errors import StoreError
+from joingraph.readers import Explanation, Open, Partition
+from joingraph.reading import Reading, Touched, make_reading
+from joingraph.sql.reading import bind_where
+from joingraph.view import View
+
+
+class Readable:
+    """A graph that is not changed from here; JoinGraph (joingraph.py) changes it."""
+
+    engine: Engine
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self._lock = RLock()
+        self._version = 0  # raised by whatever makes open readers stale
+
+    @property
+    def seq(self) -> int:
+        """The number of the last batch."""
+        raise NotImplementedError
+
+    def scan(
+        self, where: str | None = None, order_by: object = None, limit: int | None = None
+    ) -> pa.RecordBatchReader:
+        """Read the view as a stream of record batches, rows repeated by their multiplicity.
+
+        `where` is SQL over the view's columns, `order_by` "c DESC NULLS LAST" or a list of such.
+        A reader is good until the next change: reading on after it raises StoreError.
+        """
+        with self._lock:
+            if where is None and order_by is None and limit is None:
+                return self._reader(self._version, self.engine.scan())
+            reading = make_reading(self.view.definition, where, order_by, limit)
+            return self._opener()(reading, Touched())
+
+    def explain(
+        self, where: str | None = None, order_by: object = None, limit: int | None = None
+    ) -> Explanation:
+        """Tell which way a scan goes; print it, `read()` it, print it again for its counts."""
+        with self._lock:
+            reading = make_reading(self.view.definition, where, order_by, limit)
+            return Explanation(self.view.plan, reading, self.engine.way(reading), self._opener())
+
+    def partitions(self, n: int) -> list[Partition]:
+        """Split the view into `n` disjoint readers, by where their paths start."""
+        if n < 1:
+            raise ValueError(f"partitions(n) takes a number of at least 1, found {n!r}")
+        parts = (Reading(part=(i, n)) for i in range(n))
+        return [Partition(part, self._opener()) for part in parts]
+
+    def _opener(self) -> Open:
+        """Open readers of the graph as it is now."""
+        version = self._version
+
+        def open(reading: Reading, touched: Touched) -> pa.RecordBatchReader:
+            return self._reader(version, self.engine.read(reading, touched))
+
+        return open
+
+    def _reader(self, version: int, blocks: Iterator[pa.RecordBatch]) -> pa.RecordBatchReader:
+        reader = self._blocks(version, blocks)
+        return pa.RecordBatchReader.from_batches(self.view.schema, reader)
+
+    def _blocks(self, version: int, blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Read block by block, as long as nothing changes."""
+        while True:
+            with self._lock:
+                if version != self._version:
+                    raise StoreError("the graph has changed since this reader was made: scan again")
+                block = next(blocks, None)
+            if block is None:
+                return
+            yield block
+
+    def to_arrow(self) -> pa.Table:
+        """Read the whole view into memory."""
+        with self._lock:
+            return self.scan().read_all()
+
+    def count(self, where: str | None = None) -> int:
+        """Count the view's rows, or those that meet a condition, without making them."""
+        with self._lock:
+            if where is None:
+                return self.engine.count()
+            return self.engine.count(bind_where(where, self.view.definition))
+
+    def stats(self) -> dict[str, Any]:
+        """Tell the graph's size: bytes, and nodes by kind, alias and vertex."""
+        with self._lock:
+            return {"view": self.view.name, "seq": self.seq, **self.engine.stats()}
+
+    def check(self) -> None:
+        """Recompute every invariant of the graph; raise CorruptGraph if one does not hold."""
+        with self._lock:
+            self.engine.check()
+
+    def why(self, row: object) -> Why:
+        """Find the complete paths behind a view row, given as a tuple or a dict; print draws them.
+
+        Each is {alias: {column: value}}, over the columns the graph keeps.
+        """
+        with self._lock:
+            asked = ask(self.view.definition, row, "why(row)")
+            return paths_text(self.view.plan, self.engine.why(asked))
+
+    def why_not(self, row: object) -> WhyNot:
+        """Tell where the paths of a row break that is not in the view: [(aliases, reason), ...]."""
+        with self._lock:
+            asked = ask(self.view.definition, row, "why_not(row)")
+            return breaks_text(self.view.plan, asked, self.engine.why_not(asked))

@@ -1,0 +1,117 @@
+"""Brings a graph to where its folder says it is: the snapshot, then the log, record by record.
+
+Replay is deterministic: a record holds the batch as it was checked, and what to do with rows that
+are missing; nothing of it depends on when or where it is carried out.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+
+from joingraph.batch import Entry, find_table
+from joingraph.definition import Table
+from joingraph.engine import Engine
+from joingraph.errors import JoinGraphError, StoreError
+from joingraph.expiry import bind_expiry
+from joingraph.journal import Journal
+from joingraph.missing import Quarantined, set_aside
+from joingraph.stores.disk import Disk
+from joingraph.stores.log_reader import Step
+from joingraph.stores.record import Record
+from joingraph.view import View
+
+TOLD_EVERY_S = 1.0
+log = logging.getLogger("joingraph")
+
+
+def restore(disk: Disk, engine: Engine, journal: Journal) -> None:
+    """Bring an empty graph to its folder's snapshot."""
+    engine.restore(disk.found)
+    for column in journal.state.indexes:
+        engine.index(column)
+
+
+def replay_all(disk: Disk, engine: Engine, journal: Journal, view: View) -> list[Quarantined]:
+    """Carry out what the log has beyond the graph; gives the diffs that were set aside.
+
+    What the log has from before the snapshot is there for subscribers only.
+    """
+    found: list[Quarantined] = []
+    for step in told(disk.steps(), disk):
+        if step.number <= disk.found.number:
+            journal.tell(step.record.seq, step.number, step.record.changes_bytes)
+            continue
+        try:
+            found += replay(step.record, engine, view)
+        except JoinGraphError as error:
+            where = disk.folder.segment(step.first)
+            raise StoreError(
+                f"{where}: record {step.number} cannot be replayed: {error}"
+            ) from error
+        journal.note(step.record, step.number, step.record.changes_bytes)
+    if disk.reader.torn and disk.lock is not None:
+        log.warning(
+            "%s: the last %d bytes, behind record %d, are torn or damaged and were left out",
+            disk.folder.path, disk.reader.torn, disk.reader.number,
+        )  # fmt: skip
+    return found
+
+
+def told(steps: Iterator[Step], disk: Disk) -> Iterator[Step]:
+    """Tell every second how far a long replay has come."""
+    began = last = time.monotonic()
+    first = disk.reader.number
+    total, done = disk.log_bytes(), 0
+    for step in steps:
+        yield step
+        now = time.monotonic()
+        if now - last > TOLD_EVERY_S:
+            done = max(1, disk.reader.bytes_read)
+            left = (now - began) * max(0, total - done) / done
+            log.info(
+                "%s: replayed %d records, about %.0f s left",
+                disk.folder.path, step.number - first, left,
+            )  # fmt: skip
+            last = now
+
+
+def replay(record: Record, engine: Engine, view: View) -> list[Quarantined]:
+    """Do once more what a record says was done."""
+    said = record.said
+    match record.kind:
+        case "batch":
+            entries = [checked(each, view.tables) for each in record.entries]
+            applied = engine.apply(entries, skip=bool(said["skip"]), generate=False)
+            if applied.refused and not said["skip"]:
+                raise StoreError("it removes rows that are not there")
+            if said["quarantine"]:
+                return [set_aside(entries, each) for each in applied.refused]
+        case "load":
+            engine.load([checked(each, view.tables) for each in record.entries])
+        case "expire":
+            table = find_table(said["table"], view.tables)
+            engine.expire(bind_expiry(view.plan, table, said["where"]), generate=False)
+        case "index":
+            engine.index(str(said["column"]))
+        case "subscribe" | "ack" | "drop" | "rotate" | "close":
+            pass
+        case _:
+            raise StoreError(f"it is of an unknown kind, {record.kind!r:.100}")
+    return []
+
+
+def checked(entry: Entry, tables: Mapping[str, Table]) -> Entry:
+    """Refuse an entry that does not fit its table."""
+    table = find_table(entry.table, tables)
+    keys = pa.schema([table.schema.field(name) for name in table.key])
+    for side, rows in (("pre", entry.pre), ("post", entry.post)):
+        fits = rows is None or rows.schema.equals(table.schema)
+        if not fits and not (side == "pre" and rows is not None and rows.schema.equals(keys)):
+            raise StoreError(f"its rows of {table.name} have other columns")
+    if entry.pre is not None and entry.post is not None and len(entry.pre) != len(entry.post):
+        raise StoreError(f"its update of {table.name} has sides of two lengths")
+    return entry

@@ -1,0 +1,61 @@
+"""The store of a graph that lives and dies with its process: it keeps only what may be asked again.
+
+The contract is that of Disk; nothing is promised beyond the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from joingraph.errors import StoreError
+from joingraph.stores.record import Record
+from joingraph.stores.snapshot import Block
+from joingraph.stores.state import State
+
+
+class Memory:
+    """Numbers records, and keeps the view diffs that subscribers or sources may ask for."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._waiting: dict[int, pa.Table] = {}
+        self._answers: dict[str, tuple[int, pa.Table]] = {}  # of each source, the last
+
+    def append(self, record: Record) -> int:
+        """Number a record."""
+        self.number += 1
+        if record.changes is not None:
+            self._waiting[self.number] = record.changes
+            if record.said.get("source") is not None:
+                self._answers[str(record.said["source"])] = self.number, record.changes
+        return self.number
+
+    def sync(self, number: int) -> None:
+        """Promise nothing."""
+
+    def changes(self, number: int) -> pa.Table:
+        """Give the view diffs that a record kept."""
+        if number in self._waiting:
+            return self._waiting[number]
+        for known, changes in self._answers.values():
+            if known == number:
+                return changes
+        raise StoreError(
+            "the view diffs of this batch are no longer kept: a graph in memory keeps those of each"
+            " source's last batch, and those that a subscriber waits for"
+        )
+
+    def forget(self, before: int) -> None:
+        """Drop what no subscriber waits for any more."""
+        for number in [each for each in self._waiting if each < before]:
+            del self._waiting[number]
+
+    def snapshot(self, state: State, blocks: Iterable[Block]) -> None:
+        """Refuse: there is no place for one."""
+        raise StoreError("this graph is kept in memory; make it with path=... to write it down")
+
+    def close(self, *, complete: bool) -> None:
+        """Drop everything."""
+        self._waiting, self._answers = {}, {}

@@ -1,0 +1,87 @@
+"""A batch whose view diffs are made as somebody takes them, in blocks of bounded size.
+
+    for block in graph.stream(batch): ...       the graph is in the middle of the batch until the end
+
+What the batch is refused for is found before the first block; nothing can fail after it. So this is
+for views of which no output or residual predicate may raise an error; other views' batches are
+applied whole, and their rows cut into blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+
+from joingraph.errors import StoreError
+from joingraph.plan.model import Plan
+from joingraph.reading import is_total
+
+BLOCK = 65_536  # rows a block holds at the most
+
+
+def never_fails(plan: Plan) -> bool:
+    """Hold if nothing that is computed on a path can raise an error."""
+    outputs = [each.value for each in plan.definition.output]
+    return all(is_total(plan, each) for each in (*plan.residuals, *outputs))
+
+
+class Stream(Iterator[pa.RecordBatch]):
+    """The blocks of a batch. Closing it early, or forgetting it, finishes the batch."""
+
+    def __init__(self, tables: Generator[pa.Table], end: Callable[[], None]) -> None:
+        self._tables, self._end = tables, end
+        self._blocks: Iterator[pa.RecordBatch] = iter(())
+
+    def __next__(self) -> pa.RecordBatch:
+        while True:
+            block = next(self._blocks, None)
+            if block is not None:
+                return block
+            table = next(self._tables, None)
+            if table is None:
+                self._end()
+                raise StopIteration
+            rows = table.drop_columns(["_diff"])
+            self._blocks = iter(rows.to_batches(max_chunksize=BLOCK))
+
+    def close(self) -> None:
+        """Finish the batch without its other blocks."""
+        self._blocks = iter(())
+        self._tables.close()
+        self._end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class StreamingEngine:
+    """Stands where the engine is while it is in the middle of a batch."""
+
+    def __getattr__(self, asked: str) -> Any:
+        raise StoreError(
+            f"{asked}() has to wait: a stream of view diffs is open on this graph; read it to its"
+            " end, or close() it"
+        )
+
+
+def do_nothing() -> None:
+    """End a stream whose batch was applied before."""
+
+
+def one_table(table: pa.Table) -> Generator[pa.Table]:
+    """Give rows that were made at once."""
+    yield table

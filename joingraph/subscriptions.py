@@ -1,0 +1,117 @@
+"""View diffs for somebody who comes back: in order, each until it is acknowledged.
+
+    graph.subscribe("search")  ->  Subscription       made at its first use, with the next batch
+        .next(timeout)         ->  ViewDiff           the next one, or None
+        .ack(diff.seq)                                all up to this one are done with
+
+What was not acknowledged comes again after a restart, from the first of them on; what was, never.
+A batch is told only once it is as durable as was promised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import pyarrow as pa
+
+from joingraph.errors import StoreError
+from joingraph.factorised import Factorised
+from joingraph.journal import Journal
+from joingraph.stores.record import Record
+from joingraph.viewdiff import Forms, ViewDiff
+
+WAITING_BYTES = 256 << 20  # of view diffs that wait for a subscriber, unless it says otherwise
+SUBSCRIBERS_MAX = 1_000
+NAME_CHARS_MAX = 200
+WHEN_FULL = ("block", "drop")
+
+
+class Subscription:
+    """One subscriber's place in the view diffs of a graph."""
+
+    def __init__(self, name: str, journal: Journal) -> None:
+        self.name, self._journal = name, journal
+        self._seen = journal.subscriber(name).acked
+
+    def __repr__(self) -> str:
+        return f"Subscription({self.name!r}, seen up to {self._seen})"
+
+    def __iter__(self) -> Iterator[ViewDiff]:
+        """Yield what is there by now, and stop."""
+        while (found := self.next(0)) is not None:
+            yield found
+
+    def next(self, timeout: float | None = None) -> ViewDiff | None:
+        """Give the next batch's view diffs, waiting for it if it must; None when time is up."""
+        journal = self._journal
+        with journal.changed:
+            journal.changed.wait_for(self._has_more, timeout)
+            found = journal.next_after(self._seen)
+            if found is None:
+                return None
+            changes = journal.store.changes(found.number)
+        journal.store.sync(found.number)
+        self._seen = found.seq
+        return ViewDiff(as_rows(changes), found.seq)
+
+    def _has_more(self) -> bool:
+        """Say whether a batch waits; raise if this subscriber gets nothing more."""
+        self._journal.check_open()
+        self._journal.subscriber(self.name)
+        return self._journal.next_after(self._seen) is not None
+
+    def ack(self, seq: int) -> None:
+        """Say that all view diffs up to a batch are done with; they never come again."""
+        journal = self._journal
+        with journal.changed:
+            acked = journal.subscriber(self.name).acked
+            if not isinstance(seq, int) or not acked <= seq <= self._seen:
+                raise StoreError(
+                    f"subscriber {self.name!r} can acknowledge batches {acked} to {self._seen},"
+                    f" which it has been told; found {seq!r:.100}"
+                )
+            said = {"name": self.name, "seq": seq}
+            number = journal.commit(Record("ack", journal.state.seq, said))
+        journal.store.sync(number)
+
+    def waiting_bytes(self) -> int:
+        """Tell how much of view diffs is not acknowledged."""
+        with self._journal.changed:
+            return self._journal.waiting_bytes(self._journal.subscriber(self.name))
+
+
+def as_rows(changes: pa.Table) -> Forms:
+    """Give view diffs by rows, the one form in which they are kept."""
+    return Forms(lambda: changes, None, partial(Factorised, {}, changes))
+
+
+def subscribe(journal: Journal, name: str, *, max_bytes: int, when_full: str) -> Subscription:
+    """Find a subscriber, or make it, to be told of the batches from now on."""
+    if not isinstance(name, str) or not 0 < len(name) <= NAME_CHARS_MAX:
+        raise StoreError(
+            f"a subscriber is named by 1 to {NAME_CHARS_MAX} characters, found {name!r:.100}"
+        )
+    if when_full not in WHEN_FULL or not isinstance(max_bytes, int) or max_bytes < 1:
+        raise StoreError(
+            f"subscribe({name!r:.100}): max_bytes is a positive number and when_full is one of"
+            f" {', '.join(WHEN_FULL)}; found {max_bytes!r:.100} and {when_full!r:.100}"
+        )
+    with journal.changed:
+        if name in journal.state.subscribers:
+            return Subscription(name, journal)
+        if len(journal.state.subscribers) >= SUBSCRIBERS_MAX:
+            raise StoreError(f"there are {SUBSCRIBERS_MAX:,} subscribers, the most there can be")
+        said = {"name": name, "bytes": max_bytes, "full": when_full}
+        number = journal.commit(Record("subscribe", journal.state.seq, said))
+        journal.store.sync(number)
+        return Subscription(name, journal)
+
+
+def unsubscribe(journal: Journal, name: str) -> None:
+    """Forget a subscriber."""
+    with journal.changed:
+        if name not in journal.state.subscribers:
+            raise StoreError(f"there is no subscriber {name!r:.100}")
+        number = journal.commit(Record("drop", journal.state.seq, {"name": name}))
+    journal.store.sync(number)

@@ -1,0 +1,41 @@
+"""A disk that fails at the n-th step, by an error or by taking only part of a write."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+STEPS = ("writev", "fdatasync", "fsync", "rename", "ftruncate", "unlink", "open")
+
+
+class Faults:
+    """Counts the steps that are taken on the disk, and makes one of them fail."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, fails_at: int, kind: str, lasts: bool) -> None:
+        self.fails_at, self.kind, self.lasts, self.taken = fails_at, kind, lasts, 0
+        for name in STEPS:
+            patch.setattr(os, name, self.failing(name, getattr(os, name)))
+
+    @property
+    def failed(self) -> bool:
+        """Say whether the step has come."""
+        return self.taken >= self.fails_at
+
+    def failing(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def step(*given: Any, **named: Any) -> Any:
+            self.taken += 1
+            if self.taken < self.fails_at or (self.taken > self.fails_at and not self.lasts):
+                return real(*given, **named)
+            if self.kind == "short" and name == "writev":
+                # Part of the bytes are written, then the disk is full.
+                descriptor, parts = given
+                data = b"".join(parts)
+                os.write(descriptor, data[: len(data) // 2])
+            code = errno.EIO if self.kind == "EIO" else errno.ENOSPC
+            raise OSError(code, os.strerror(code))
+
+        return step

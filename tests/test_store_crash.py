@@ -1,0 +1,20 @@
+"""A process that keeps a graph is killed, many times: nothing acknowledged is lost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_nothing_acknowledged_is_lost_in_50_kills() -> None:
+    # In a process of its own, which has no threads and may fork.
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.crash", "--kills", "50", "--seed", "6"],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "50 kills" in done.stdout
+    assert "none lost, none twice" in done.stdout

@@ -79,9 +79,9 @@ class Engine(Protocol):
     ) -> tuple[Generator[pa.Table], list[Refused]]:
         """Find what a batch is refused for, then apply it, at the latest as its rows are taken.
 
-        The tables are those of `apply` in parts, in order; closing applies the rest. A base diff
-        whose rows are too many for one part is given in several, its updates not paired. For views
-        of which nothing on a path can fail.
+        The tables are those of `apply` in parts, without `_diff`; closing applies the rest. A base
+        diff whose rows are too many for one part is given in several, its updates not paired. For
+        views of which nothing on a path can fail.
         """
         ...
 
@@ -101,6 +101,10 @@ class Engine(Protocol):
 
     def expire(self, conditions: Conditions, *, generate: bool) -> pa.Table:
         """Delete all base rows that meet the conditions, in every alias named; give view diffs."""
+        ...
+
+    def limit(self, memory_limit: int) -> None:
+        """Refuse from here on what may take more memory than this, before anything is changed."""
         ...
 
     def undo(self) -> None:

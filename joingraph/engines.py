@@ -27,6 +27,7 @@ def make_engine(view: View, engine: str, lookahead: str, key_index: Sequence[str
     one_of("engine", engine, ENGINES)
     one_of("lookahead", lookahead, LOOKAHEADS)
     if engine != "reference":
+        import_module("joingraph.kernels.warm").ensure_compiled()
         compiled = import_module("joingraph.kernels.engine")  # numba takes half a second
         made: Engine = compiled.CompiledEngine(view.plan, lookahead, key_index)
         return made

@@ -20,6 +20,7 @@ from joingraph.asked import Asked
 from joingraph.batch import Entry
 from joingraph.breaks import Break
 from joingraph.engine import Applied, Blocks, Refused
+from joingraph.errors import LimitError
 from joingraph.expiry import Conditions
 from joingraph.expression import Expression
 from joingraph.factorised import Factorised
@@ -102,7 +103,7 @@ class ReferenceEngine:
     ) -> tuple[Generator[pa.Table], list[Refused]]:
         """Find what a batch is refused for, then apply it while its view diffs are taken."""
         applied = self.apply(entries, skip=skip, generate=generate)
-        return one_table(applied.changes), applied.refused
+        return one_table(applied.changes.drop_columns(["_diff"])), applied.refused
 
     def factorise(
         self, entries: Sequence[Entry], *, skip: bool, keep: bool = True
@@ -168,6 +169,12 @@ class ReferenceEngine:
             self.done = done
             if not (complete and keep):
                 self.undo()
+
+    def limit(self, memory_limit: int) -> None:
+        """Refuse: plain objects take what they take."""
+        raise LimitError(
+            'memory_limit=… is kept by the compiled engine; leave out engine="reference"'
+        )
 
     def undo(self) -> None:
         """Take the last batch back, diff by diff."""

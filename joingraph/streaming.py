@@ -1,6 +1,6 @@
 """A batch whose view diffs are made as somebody takes them, in blocks of bounded size.
 
-    for block in graph.stream(batch): ...       the graph is in the middle of the batch until the end
+    for block in graph.stream(batch): ...      the graph is in the middle of the batch till the end
 
 What the batch is refused for is found before the first block; nothing can fail after it. So this is
 for views of which no output or residual predicate may raise an error; other views' batches are
@@ -44,8 +44,7 @@ class Stream(Iterator[pa.RecordBatch]):
             if table is None:
                 self._end()
                 raise StopIteration
-            rows = table.drop_columns(["_diff"])
-            self._blocks = iter(rows.to_batches(max_chunksize=BLOCK))
+            self._blocks = iter(table.to_batches(max_chunksize=BLOCK))
 
     def close(self) -> None:
         """Finish the batch without its other blocks."""

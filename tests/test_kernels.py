@@ -74,6 +74,17 @@ def test_a_shape_does_the_same_by_the_odometer(name: str, lookahead: str) -> Non
         twins.apply(batches.batch(size))
 
 
+@pytest.mark.parametrize("lookahead", LOOKAHEADS)
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_shape_that_was_loaded_at_once_does_the_same(name: str, lookahead: str) -> None:
+    """Laid out by counting, then changed; a second load finds rows, and goes row by row."""
+    twins = Twins(SHAPES[name], lookahead, own_kernels=False)
+    batches = feed(twins, 9)
+    for load, size in ((7, 3), (2, 2), (12, 1)):
+        twins.load(batches.inserts(load))
+        twins.apply(batches.batch(size))
+
+
 @pytest.mark.parametrize("lookahead", ("none", "local", "global"))
 @pytest.mark.parametrize("name", ("node of four links", "counts on a chain", "triangle"))
 def test_own_kernels_without_exact_counts(name: str, lookahead: str) -> None:
@@ -191,8 +202,18 @@ def test_what_was_found_dead_comes_alive_when_its_witness_does(own_kernels: bool
 
 
 @pytest.mark.parametrize("own_kernels", (False, True))
+def test_a_move_meets_the_same_paths_twice_though_some_end_dead(own_kernels: bool) -> None:
+    """Laying an entry dead changes the order of a list, and a move pairs paths by their order."""
+    twins = Twins(SHAPES["node of two links"], "global", own_kernels=own_kernels)
+    rows = [(n, n % 7, n, n) for n in range(40)] + [(50, n % 3, n, n) for n in range(9)]
+    twins.load(read_batch([("insert", "r", rows)], twins.view.tables))
+    moved = [(a, b, c + 100, d) for a, b, c, d in rows]
+    twins.apply(read_batch([("update", "r", rows, moved)], twins.view.tables))
+
+
+@pytest.mark.parametrize("own_kernels", (False, True))
 @pytest.mark.parametrize(
-    "name", ("chain of three edges", "node of three links", "two edges at one vertex")
+    "name", ("chain of four", "node of three links", "two edges at one vertex")
 )
 def test_flags_that_traversals_set_lose_no_row(name: str, own_kernels: bool) -> None:
     """The global look-ahead among values that seldom meet, so that most ends are dead."""

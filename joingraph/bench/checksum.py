@@ -8,6 +8,7 @@ _count the multiplicity. Sums in int64 wrap around, which is arithmetic mod 2^64
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -53,8 +54,8 @@ def _multiplicities(rows: Rows) -> npt.NDArray[np.int64] | None:
     if "_change_type" in names:
         factors.append(_signs(rows.column("_change_type")))
     # Multiplying every value by one would make the consumer slower than the producer.
-    factors = [factor for factor in factors if len(factor) and not np.all(factor == 1)]
-    return None if not factors else np.multiply.reduce(factors)
+    factors = [each for each in factors if len(each) and not np.all(each == 1)]
+    return None if not factors else np.broadcast_to(reduce(np.multiply, factors), rows.num_rows)
 
 
 def _signs(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
@@ -63,7 +64,10 @@ def _signs(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
     encoded = whole.dictionary_encode()
     words = encoded.dictionary.to_pylist()
     signs = np.array([-1 if word in REMOVALS else 1 for word in words], np.int64)
-    taken: npt.NDArray[np.int64] = signs[_int64(encoded.indices)]
+    codes = _int64(encoded.indices)
+    if len(codes) and np.all(codes == codes[0]):  # a constant needs no array of its own
+        return signs[codes[:1]]
+    taken: npt.NDArray[np.int64] = signs[codes]
     return taken
 
 

@@ -45,7 +45,7 @@ def add(subparsers: Commands) -> None:
     parser = subparsers.add_parser("bench", help="run benchmarks", description=DESCRIPTION)
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=", ".join(WORKLOADS))
     parser.add_argument("--mode", choices=MODES, default="each", help="how the diffs enter")
-    parser.add_argument("--engine", type=_names, default=("reference",), help="reference")
+    parser.add_argument("--engine", type=_names, default=("compiled",), help="compiled,reference")
     parser.add_argument("--lookahead", type=_names, default=("auto",), help=",".join(LOOKAHEADS))
     parser.add_argument("--rivals", type=_names, default=(), help=",".join(RIVALS))
     parser.add_argument("--size", choices=SIZES, help="of data made by this run (small)")

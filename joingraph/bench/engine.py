@@ -91,10 +91,7 @@ def operations(batch: list[Entry]) -> list[tuple[Any, ...]]:
 def _open(view: View, spec: Spec) -> JoinGraph:
     graph = JoinGraph(view, engine=spec.engine, lookahead=spec.lookahead)
     graph.maintain_only = spec.mode in ("warehouse", "scan")
-    # Only the compiled form has something to wait for.
-    wait: Callable[[], None] | None = getattr(graph, "compile", None)
-    if wait is not None and spec.engine != "reference":
-        wait()
+    graph.compile()
     return graph
 
 

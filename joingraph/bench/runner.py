@@ -34,7 +34,7 @@ class Options:
     workloads: tuple[str, ...]
     folder: Path
     mode: str = "each"
-    engines: tuple[str, ...] = ("reference",)
+    engines: tuple[str, ...] = ("compiled",)
     lookaheads: tuple[str, ...] = ("auto",)
     rivals: tuple[Rival, ...] = ()
     batch: int | None = None

@@ -96,10 +96,10 @@ class Ahead:
             self.say(f"likely = ld({slot})", "if likely:")
             self.writer.depth += 1
             for seat in seats:
-                self.list(seat)
+                self.one_list(seat)
             self.writer.depth -= 1
 
-    def list(self, seat: Seat) -> None:
+    def one_list(self, seat: Seat) -> None:
         """Ask for the end of the alias' own list, which will grow, or for another's beginning."""
         if seat.alias == self.number:
             length = f"(ld(likely, {seat.length}) & LENGTH)"

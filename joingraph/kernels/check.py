@@ -3,7 +3,7 @@
     each value       is found by its key, and has a row
     each entry       knows its place at its other ends, and they know it
     each list        fits its block; the lengths of an alias' lists add up to its rows
-    live entries     come first, and are those that lead to a complete path (exact), or more (global)
+    live entries     come first, and are those that lead on (exact), or these and more (global)
 
 That an entry lives is judged by the counts next to it: on a tree, if every count agrees with its
 neighbours, all of them are right.

@@ -46,6 +46,7 @@ HEAD = """from joingraph.kernels.fields import (
     BLOCK_ROWS,
     CURSOR,
     DONE,
+    FLAGGING,
     FULL,
     HEAP,
     LENGTH,
@@ -68,7 +69,7 @@ HEAD = """from joingraph.kernels.fields import (
 )
 from joingraph.kernels.intrinsics import call3, copy8, fill8, ld, plug, prefetch, sto
 from joingraph.kernels.link import link_node
-from joingraph.kernels.lists import append, prefetch_run, resize
+from joingraph.kernels.lists import append, begin_inside, prefetch_run, resize
 from joingraph.kernels.lookahead import enliven, lay_dead, settle, spread
 from joingraph.kernels.odometer import segment
 from joingraph.kernels.places import note_appended
@@ -130,6 +131,7 @@ def write_insert(layout: Layout, lookahead: int, alias: int) -> str:
     bound = layout.aliases[alias].links
     writer.giving_up = [f"sto(sources, {2 * each.vertex}, r{each.vertex})" for each in bound]
     writer.giving_up.append("sto(st, PHASE, P_EMIT)")
+    writer.flagging = "True"
     writer.paths()
     writer.consume()
     writer.depth = 1
@@ -147,6 +149,7 @@ class Writer:
     lines: list[str] = field(default_factory=list)
     depth: int = 1
     weight: str = "weight"  # the variable that holds it
+    flagging: str = "ld(st, FLAGGING)"  # whether dead ends may be laid dead (global)
     varies: bool = False  # whether it differs from path to path
     giving_up: list[str] = field(default_factory=list)  # what must be left for the odometer
     closing: list[tuple[int, str]] = field(
@@ -187,6 +190,8 @@ class Writer:
         """Write the loops over all paths through the row, whose values are bound."""
         layout, alias, depth = self.layout, self.layout.aliases[self.start_alias], self.depth
         self.say("n = first = ld(st, ROWS)", "began = ld(st, SEGMENT_COUNT)")
+        if self.lookahead == GLOBAL:
+            self.say(f"flagging = {self.flagging}")
         for link in alias.links:
             self.load_key(link.vertex)
         for word in self.words_of(len(layout.vertices) + self.start_alias):
@@ -272,8 +277,9 @@ class Writer:
         ad = f"ld(st, ALIASES) + {a * ALIAS_WORDS * 8}"
         dead = f"lay_dead(st, {ad}, {place}, r{level.vertex}, at_{a})"
         if test and self.lookahead == GLOBAL:
-            self.say(f"if {test}:", f"    {dead}", "    continue")
-            self.closing.append((self.depth, f"if {test}:\n{'    ' * self.depth}    {dead}"))
+            flag = f"if flagging and ({test}):\n{'    ' * self.depth}    {dead}"
+            self.closing.append((self.depth, flag))
+            self.say(flag, f"if {test}:", "    continue")
         elif test:
             self.say(f"if {test}:", "    continue")
 

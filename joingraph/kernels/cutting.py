@@ -16,7 +16,9 @@ import pyarrow as pa
 
 from joingraph.kernels.fields import BLOCK_LIMIT, O_DIFF
 from joingraph.kernels.memory import Words
-from joingraph.kernels.outputs import Outputs, Paths, joined
+from joingraph.kernels.outputs import Outputs
+from joingraph.kernels.paths import Paths, joined
+from joingraph.kernels.view_diffs import ViewDiffs
 
 
 class Cutter:
@@ -24,6 +26,7 @@ class Cutter:
 
     def __init__(self, outputs: Outputs, ops: Words) -> None:
         self.outputs, self.ops = outputs, ops
+        self.view_diffs = ViewDiffs(outputs, ops, positions=False)
         self.waiting: list[Paths] = []
         self.parted = -1  # the base diff that is given in parts
 
@@ -31,14 +34,16 @@ class Cutter:
         """Take a block that ended when the op at a cursor was next; yield what is complete."""
         paths = joined([*self.waiting, paths], len(self.outputs.all_words))
         diffs = self.ops[paths.ops, O_DIFF]
-        first, end = int(np.searchsorted(diffs, self.parted, side="right")), len(paths)
+        places = np.append(paths.starts, paths.length)
+        first = int(places[np.searchsorted(diffs, self.parted, side="right")])
+        end = len(paths)
         if cursor < len(self.ops):
-            end = max(first, int(np.searchsorted(diffs, self.ops[cursor, O_DIFF])))
-        yield from self.part(paths.take(slice(0, first)), paired=False)
-        yield from self.part(paths.take(slice(first, end)), paired=True)
-        self.waiting = [paths.take(slice(end, len(paths)))]
+            end = max(first, int(places[np.searchsorted(diffs, self.ops[cursor, O_DIFF])]))
+        yield from self.part(paths.part(0, first), paired=False)
+        yield from self.part(paths.part(first, end), paired=True)
+        self.waiting = [paths.part(end, len(paths))] if end < len(paths) else []
         if len(paths) - end >= BLOCK_LIMIT:
-            self.parted = int(diffs[end])
+            self.parted = int(self.ops[cursor, O_DIFF])
             yield from self.part(self.waiting.pop(), paired=False)
 
     def rest(self) -> Iterator[pa.Table]:
@@ -49,4 +54,4 @@ class Cutter:
     def part(self, paths: Paths, *, paired: bool) -> Iterator[pa.Table]:
         """Make the view diff of some paths, if there are any."""
         if len(paths):
-            yield self.outputs.changes([paths], self.ops, paired=paired)
+            yield self.view_diffs.table([paths], paired=paired)

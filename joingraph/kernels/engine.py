@@ -32,17 +32,20 @@ from joingraph.kernels.expiry import expired
 from joingraph.kernels.fanout import Fanouts
 from joingraph.kernels.feed import Feed, Feeder
 from joingraph.kernels.intrinsics import check_fences
-from joingraph.kernels.kept import dump_rows, inserts, matrix_of
+from joingraph.kernels.kept import dump_rows, inserts
 from joingraph.kernels.keys import Keys, row_places
 from joingraph.kernels.layout import lay_out
+from joingraph.kernels.load import load
 from joingraph.kernels.memory import Words, lent
 from joingraph.kernels.mirror import Mirror
 from joingraph.kernels.nested import Nester
-from joingraph.kernels.outputs import Outputs, Paths, read_block
+from joingraph.kernels.outputs import Outputs
+from joingraph.kernels.paths import Paths, read_block
 from joingraph.kernels.pieces import Walker
 from joingraph.kernels.plugs import Plugs
 from joingraph.kernels.presence import admit
 from joingraph.kernels.reading import read, why
+from joingraph.kernels.room import Room
 from joingraph.kernels.rows import NOTHING, came, inverse, paired, rows_of, runs, tied, went
 from joingraph.kernels.run import run
 from joingraph.kernels.scan import scan
@@ -52,6 +55,7 @@ from joingraph.kernels.state import GraphMemory
 from joingraph.kernels.stats import stats
 from joingraph.kernels.strings import Interner
 from joingraph.kernels.sums import count_where
+from joingraph.kernels.view_diffs import ViewDiffs
 from joingraph.maintainers.lookahead import NoLook
 from joingraph.plan.model import Plan
 from joingraph.progress import Progress
@@ -90,11 +94,20 @@ class CompiledEngine:
         self.folding_starts = Starts(folding, self.indexes)
         self._done: list[Words] = []  # the ops carried out since a batch began, in order
         self._kept: Admitted | None = None  # the last batch, to be undone
+        self.room: Room | None = None
+
+    def limit(self, memory_limit: int) -> None:
+        """Refuse from here on what may take more memory than this, before anything is changed."""
+        self.room = Room(self.walker, memory_limit)
 
     def load(self, entries: Sequence[Entry]) -> None:
         """Insert rows without making view diffs."""
-        feed = self.feeder.feed(entries)
-        self._carry_out(feed.ops, feed.matrices, generate=False)
+        feed = self._fed(entries)
+        if self.room is not None:
+            self.room.check_rows(feed.ops, feed.matrices)
+        ops = load(self.memory, feed.ops, feed.matrices)
+        self._carry_out(ops, feed.matrices, generate=False)
+        self.memory.release()
         self._note(feed.ops, feed.matrices)
         self._done, self._kept = [], None
 
@@ -114,7 +127,7 @@ class CompiledEngine:
         with self._atomic(batch, keep=keep):
             self._carry_out(ops[:quiet], matrices, generate=False)
             parts = self._carry_out(ops[quiet:], matrices, generate=generate)
-            changes = self.outputs.changes(parts, ops[quiet:])
+            changes = ViewDiffs(self.outputs, ops[quiet:]).table(parts)
         return Applied(changes, batch.refused)
 
     def stream(
@@ -136,7 +149,7 @@ class CompiledEngine:
             self._begun(ops, generate=generate) as parts,
             suppress(GeneratorExit),
         ):
-            yield self.outputs.changes([], ops)
+            yield cutter.view_diffs.table([])
             for paths in parts:
                 yield from cutter.cut(paths, int(self.memory.words[f.CURSOR]))
             yield from cutter.rest()
@@ -157,7 +170,7 @@ class CompiledEngine:
                 parts += [each.moved(part.start) for each in found]
                 if not generate:
                     nester.add_ops(ops[part])
-            changes = self.outputs.changes(parts, ops)
+            changes = ViewDiffs(self.outputs, ops).table(parts)
         return Factorised(nester.tables(), changes), batch.refused
 
     def fanout(self, entries: Sequence[Entry], *, skip: bool) -> tuple[int, bool, list[Refused]]:
@@ -178,15 +191,25 @@ class CompiledEngine:
         batch = Admitted(ops, Feed(ops, matrices, (len(ops),), ()), [])
         with self._atomic(batch, keep=True):
             parts = self._carry_out(ops, matrices, generate=generate)
-            return self.outputs.changes(parts, ops)
+            return ViewDiffs(self.outputs, ops).table(parts)
 
     def missing(self, entries: Sequence[Entry]) -> list[Refused]:
         """Name the diffs of a batch that remove a row which is not there; change nothing."""
         return self._admit(entries, skip=True).refused
 
+    def _fed(self, entries: Sequence[Entry]) -> Feed:
+        """Filter a batch, whose texts have room."""
+        if self.room is not None:
+            self.room.check_strings(entries)
+        return self.feeder.feed(entries)
+
     def _admit(self, entries: Sequence[Entry], *, skip: bool) -> Admitted:
         """Filter a batch, leaving out base diffs that miss their row; all, unless `skip`."""
-        feed = self.feeder.feed(entries)
+        feed = self._fed(entries)
+        if self.room is not None:
+            self.room.check_rows(feed.ops, feed.matrices)
+        if not feed.lost and (feed.ops[:, f.O_KIND] == f.INSERT).all():
+            return Admitted(feed.ops, feed, [])
         admitted = admit(self.memory.st, feed.ops, feed.matrices)
         refused = refusals(feed, admitted)
         ops = feed.ops[admitted & (feed.ops[:, f.O_KIND] != NOTHING)]
@@ -231,12 +254,13 @@ class CompiledEngine:
         """Insert the rows that were written."""
         for alias in self.plan.aliases:
             if block_name(alias) in blocks:
-                for batch in read_rows(self.plan, alias, blocks[block_name(alias)]):
-                    matrix = matrix_of(batch, self.interner)
-                    for ops in inserts(alias, matrix, batch):
-                        self._carry_out(ops, (matrix,), generate=False)
-                        self._note(ops, (matrix,))
-                        self._done.clear()
+                batches = read_rows(self.plan, alias, blocks[block_name(alias)])
+                ops, matrices = inserts(alias, batches, self.interner)
+                left = load(self.memory, ops, matrices)
+                self._carry_out(left, matrices, generate=False)
+                self._note(ops, matrices)
+                self.memory.release()
+                self._done.clear()
 
     def _note(self, ops: Words, matrices: tuple[Words, ...]) -> None:
         """Keep up the declared indexes."""

@@ -14,9 +14,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from joingraph.kernels.fields import MOVE, O_DIFF, O_KIND, OP_WORDS
 from joingraph.kernels.intrinsics import kernel, ld, mix, sto
 from joingraph.kernels.memory import Words, lent
+from joingraph.kernels.paths import Paths
 
 INSERTED, DELETED, PRE_IMAGE, POST_IMAGE = 0, 1, 2, 3  # as viewdiff.WORDS orders them
 PRE, POST, TIMES, DIFF = 0, 1, 2, 3
@@ -31,7 +34,7 @@ class Folded(NamedTuple):
     """The rows of a view diff: which row of the matrix, what happened to it, how often, where."""
 
     rows: Words
-    kinds: Words
+    kinds: npt.NDArray[np.int8]
     counts: Words
     diffs: Words
 
@@ -61,7 +64,62 @@ def fold(matrix: Words, effects: Words) -> Folded:
             ]
         )
         count = fold_all(given)
-    return Folded(*(np.ascontiguousarray(out[:count, place]) for place in range(4)))
+    rows, kinds, counts, diffs = (np.ascontiguousarray(out[:count, at]) for at in range(4))
+    return Folded(rows, kinds.astype(np.int8), counts, diffs)
+
+
+def effects_of(paths: Paths, ops: Words, kept: npt.NDArray[np.bool_], *, paired: bool) -> Words:
+    """Say what each path does; the paths before and after a move pair up in their order."""
+    effects = np.empty((len(paths), EFFECT_WORDS), np.int64)
+    ends = paths.ends()
+    mark, ops = kept.astype(np.int64), np.ascontiguousarray(ops)
+    with lent(effects, ends, mark, ops, paths.ops, paths.weights):
+        given = [paths.ops.ctypes.data, ends.ctypes.data, paths.weights.ctypes.data, len(ends)]
+        given += [ops.ctypes.data, mark.ctypes.data, effects.ctypes.data, int(paired)]
+        return effects[: write_effects(np.array(given))]
+
+
+@kernel
+def write_effects(given: Words) -> int:
+    """Write the effects of all segments; gives how many there are."""
+    segments, ends, weights, count, ops = given[0], given[1], given[2], given[3], given[4]
+    at, first, last = 0, 0, 0
+    written = 0
+    while at < count:
+        op = ld(segments, at)
+        end = at
+        half = 0
+        while end < count and ld(segments, end) == op:
+            last = ld(ends, end)
+            if ld(weights, end) < 0:
+                half = last - first
+            end += 1
+        is_move = given[7] and ld(ops, op * OP_WORDS + O_KIND) == MOVE
+        for segment in range(at, end):
+            weight = ld(weights, segment)
+            for row in range(first, ld(ends, segment)):
+                partner = row + half if is_move else -1
+                if weight < 0 or not is_move:
+                    diff = ld(ops, op * OP_WORDS + O_DIFF)
+                    written = write_effect(given, written, row, partner, weight, diff)
+            first = ld(ends, segment)
+        at = end
+    return written
+
+
+@kernel
+def write_effect(given: Words, at: int, row: int, partner: int, weight: int, diff: int) -> int:
+    """Write what a row and its partner do, as far as they are kept; gives the next place."""
+    mark, effect = given[5], given[6] + at * (EFFECT_WORDS * 8)
+    own = row if ld(mark, row) else -1
+    other = partner if partner >= 0 and ld(mark, partner) else -1
+    if own < 0 and other < 0:
+        return at
+    sto(effect, PRE, own if weight < 0 else -1)
+    sto(effect, POST, other if weight < 0 else own)
+    sto(effect, TIMES, abs(weight))
+    sto(effect, DIFF, diff)
+    return at + 1
 
 
 @kernel

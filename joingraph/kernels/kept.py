@@ -7,7 +7,7 @@ blocks  ->  columns  ->  rows of words  ->  ops that insert them
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +22,6 @@ from joingraph.kernels.strings import Interner
 from joingraph.kernels.words import from_words, to_words
 from joingraph.plan.model import AliasPlan
 from joingraph.stores.snapshot import Block
-
-OPS = 1 << 16  # made at once
 
 
 def dump_rows(starts: Starts) -> Iterator[Block]:
@@ -73,13 +71,17 @@ def matrix_of(batch: pa.RecordBatch, interner: Interner) -> Words:
     return matrix
 
 
-def inserts(alias: AliasPlan, matrix: Words, batch: pa.RecordBatch) -> Iterator[Words]:
-    """Make the ops that insert rows, each as often as it counts, in bounded parts."""
-    ends = np.cumsum(batch.column(COUNT).to_numpy())
-    for low in range(0, int(ends[-1]) if len(ends) else 0, OPS):
-        number = np.arange(low, min(low + OPS, int(ends[-1])))
-        ops = np.empty((len(number), OP_WORDS), np.int64)
-        ops[:, 0], ops[:, 1], ops[:, 2] = number, alias.index, INSERT
-        rows = np.searchsorted(ends, number, side="right")
+def inserts(
+    alias: AliasPlan, batches: Iterable[pa.RecordBatch], interner: Interner
+) -> tuple[Words, tuple[Words, ...]]:
+    """Make the ops that insert an alias' rows, each as often as it counts, and their matrices."""
+    parts, matrices = [np.empty((0, OP_WORDS), np.int64)], []
+    for batch in batches:
+        matrix = matrix_of(batch, interner)
+        rows = np.repeat(np.arange(batch.num_rows), batch.column(COUNT).to_numpy())
+        ops = np.empty((len(rows), OP_WORDS), np.int64)
+        ops[:, 0], ops[:, 1], ops[:, 2] = rows, alias.index, INSERT
         ops[:, O_ROW] = matrix.ctypes.data + rows * matrix.strides[0]
-        yield ops
+        parts.append(ops)
+        matrices.append(matrix)
+    return np.concatenate(parts), tuple(matrices)

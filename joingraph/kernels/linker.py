@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from joingraph.kernels.fields import COUNT, EDGE, EXACT, GLOBAL, LEAF
-from joingraph.kernels.layout import Link
+from joingraph.kernels.layout import Link, Seat
 
 if TYPE_CHECKING:
     from joingraph.kernels.ahead import Ahead
@@ -75,7 +75,8 @@ class Linker:
             f"sized = ld(r{v}, {seat.length})",
             "was = sized & LENGTH",
             "room = (1 << (sized >> 40)) >> 1",
-            "if was == room:",
+            *self.begin(seat, v),
+            f"{'elif' if seat.room else 'if'} was == room:",
             f"    resize(st, r{v} + {seat.offset * 8}, {seat.shape}, sized >> 40)",
             f"    sized = ld(r{v}, {seat.length})",
             "    room = (1 << (sized >> 40)) >> 1",
@@ -87,6 +88,14 @@ class Linker:
             self.say(f"sto(place, {at}, ld(row, {self.alias.keys + word}))")
         self.note(f"r{v}", "was")
         self.first_row("was", v)
+
+    @staticmethod
+    def begin(seat: Seat, vertex: int) -> list[str]:
+        """Let an empty list lie in its record, if that has room."""
+        if not seat.room:
+            return []
+        inside = f"begin_inside(st, r{vertex} + {seat.offset * 8}, {seat.shape})"
+        return ["if sized == 0:", f"    sized, room = {inside}, 1"]
 
     def note(self, record: str, at: str) -> None:
         """Tell the index of long lists, if there is one."""

@@ -60,11 +60,20 @@ def resize(st: int, group: int, shape: int, log2: int) -> None:
 
 
 @small
+def begin_inside(st: int, group: int, shape: int) -> int:
+    """Let an empty list lie in its record; gives its sized length."""
+    sto(group, 0, ((group - ld(st, HEAP)) >> 3) + (shape >> 32))
+    return 1 << 40
+
+
+@small
 def append(st: int, group: int, shape: int) -> int:
     """Lengthen a list by one row; gives the address of its first column there."""
     sized = ld(group, 1)
     length, size = sized & LENGTH, sized >> 40
-    if length == (1 << size) >> 1:
+    if sized == 0 and shape >> 32 != 0:
+        sized = begin_inside(st, group, shape)
+    elif length == (1 << size) >> 1:
         resize(st, group, shape, size)
         sized = ld(group, 1)
     sto(group, 1, sized + 1)

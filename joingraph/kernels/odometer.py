@@ -26,6 +26,7 @@ from joingraph.kernels.fields import (
     DEPTH,
     DONE,
     EDGE,
+    FLAGGING,
     FULL,
     G_OP,
     G_START,
@@ -135,7 +136,7 @@ def advance(st: int, level: int, wheel: int) -> bool:
 @kernel
 def close(st: int, level: int, wheel: int) -> None:
     """Lay a wheel's entry dead if it is seen by now to lead nowhere (global)."""
-    if ld(st, LOOKAHEAD) != GLOBAL or ld(level, H_KIND) < EDGE:
+    if ld(st, FLAGGING) == 0 or ld(level, H_KIND) < EDGE:
         return
     ad, own = ld(level, H_ALIAS), ld(level, H_LINK)
     for link in range(ld(ad, A_LINK_COUNT)):

@@ -15,13 +15,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from joingraph.kernels.memory import Words
+from joingraph.kernels.words import numbers
 from joingraph.ordering import Order
 from joingraph.words import normal
 
 
 def ranks(order: Order, column: pa.Array) -> Words:
     """Give numbers that sort ascending as the entry wants its column sorted."""
-    if pa.types.is_floating(column.type):
+    kind = column.type
+    if not column.null_count and (pa.types.is_signed_integer(kind) or pa.types.is_temporal(kind)):
+        (plain,) = numbers(column)
+        return ~plain if order.descending else plain
+    if pa.types.is_floating(kind):
         column = normal(column)
     encoded = column.dictionary_encode()
     known = encoded.dictionary
@@ -30,7 +35,9 @@ def ranks(order: Order, column: pa.Array) -> Words:
     if order.descending:
         rank = -rank
     rank[len(known)] = -len(known) - 1 if order.nulls_first else len(known) + 1
-    return rank[encoded.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)]
+    places = encoded.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
+    found: Words = rank[places]
+    return found
 
 
 def in_order(keys: Sequence[Words]) -> Words:

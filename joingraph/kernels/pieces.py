@@ -247,7 +247,8 @@ class Walker:
 
     def slot_column(self, piece: Piece, slot: Slot) -> pa.Array:
         """Collect what paths keep in a slot."""
-        return from_words(self.slot_words(piece, slot), slot.stored, self.interner)
+        words, is_key = self.slot_words(piece, slot), slot.vertex is not None
+        return from_words(words, slot.stored, self.interner, key=is_key)
 
     def slot_words(self, piece: Piece, slot: Slot) -> list[Words]:
         """Collect a slot's words."""
@@ -279,7 +280,7 @@ class Walker:
         columns, before = [], 0
         for kind in self.plan.vertices[vertex].types:
             words = [records[ids, before + word] for word in range(words_of(kind))]
-            columns.append(from_words(words, kind, self.interner))
+            columns.append(from_words(words, kind, self.interner, key=True))
             before += words_of(kind)
         return columns
 

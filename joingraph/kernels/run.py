@@ -4,7 +4,8 @@
 
     insert   link the row, then walk from it          delete   walk from the row, then unlink it
     update   walk from the old row (-), unlink it, link the new one, walk from it (+)
-    move     walk from the old row (-), replace its projected words, walk from the new one (+)
+    move     walk from the old row (-), replace its projected words, walk from the new one (+);
+             both in the same order, so no entry may be laid dead between
 
 Inserts of one alias in a row are carried out together, by its own kernel if it has one.
 `run` ends when the ops do, or when a block is full; called again, it goes on where it stood.
@@ -28,13 +29,17 @@ from joingraph.kernels.fields import (
     CURSOR,
     DELETE,
     DONE,
+    FLAGGING,
     FULL,
+    GLOBAL,
     HEAP,
     INSERT,
     L_OFFSET,
     LEAF,
     LIMIT,
+    LOOKAHEAD,
     LOW,
+    MOVE,
     NODE,
     O_ALIAS,
     O_KIND,
@@ -130,6 +135,7 @@ def carry_out(st: int, op: int) -> int:
     """Take an op from where it stands to its end, or to a full block."""
     ad = alias_of(st, op)
     kind, row = ld(op, O_KIND), ld(op, O_ROW)
+    sto(st, FLAGGING, ld(st, LOOKAHEAD) == GLOBAL and kind != MOVE)
     if ld(st, PHASE) == P_START:
         if kind == INSERT:
             put_values(st, ad, row)

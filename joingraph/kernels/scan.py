@@ -35,7 +35,8 @@ from joingraph.kernels.intrinsics import check_fences, kernel, ld, sto
 from joingraph.kernels.lookahead import complete
 from joingraph.kernels.memory import reserve
 from joingraph.kernels.odometer import begin, walk
-from joingraph.kernels.outputs import Outputs, Paths, read_block
+from joingraph.kernels.outputs import Outputs
+from joingraph.kernels.paths import Paths, read_block
 from joingraph.kernels.state import GraphMemory
 
 RANGE = 256  # values that a reader takes at once
@@ -54,6 +55,7 @@ class Reader:
         self.state = reserve(STATE_WORDS + sources + wheels)
         self.words = self.state.words
         self.words[:STATE_WORDS] = memory.words[:STATE_WORDS]
+        self.words[f.FLAGGING] = False  # a reader must not move entries
         at = (int(memory.words[SOURCES]) - memory.st) // 8
         self.words[STATE_WORDS : STATE_WORDS + sources] = memory.words[at : at + sources]
         self.words[SOURCES] = self.state.address + STATE_WORDS * 8

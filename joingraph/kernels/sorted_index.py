@@ -25,7 +25,7 @@ from joingraph.ways import Span
 from joingraph.words import normal
 
 MANY = 4096  # changes that are sorted apart; with more than a tenth of the base all is sorted anew
-PIECE = 256  # rows of the first piece of an ordered read
+PIECE = 16  # rows of the first piece of an ordered read
 NO_ROWS: Words = np.empty((0, 1), np.int64)
 
 

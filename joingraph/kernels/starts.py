@@ -155,7 +155,7 @@ def every_nth(pieces: Iterable[Piece], first: int, every: int) -> Iterator[Piece
 
 def cut(piece: Piece) -> Iterator[Piece]:
     """Cut a sorted piece, small parts first."""
-    low, size = 0, 16
+    low, size = 0, 1
     while low < len(piece):
         yield piece.take(np.arange(low, min(low + size, len(piece))))
         low, size = low + size, min(2 * size, LAST_PIECE)

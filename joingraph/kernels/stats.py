@@ -18,26 +18,12 @@ HEAVIEST = 5  # vertex values listed per vertex
 
 def stats(walker: Walker, indexes: Mapping[str, SortedIndex]) -> dict[str, Any]:
     """Count rows and bytes."""
-    plan, memory, interner = walker.plan, walker.memory, walker.interner
-    vertices = range(len(memory.layout.vertices))
-    descriptors = [memory.vertex(number) for number in vertices]
-    sizes = {
-        "vertex_values": sum(int(vd[f.V_NEXT] * vd[f.V_STRIDE]) for vd in descriptors) * 8,
-        "index": sum(int(vd[f.V_MASK] + 1) for vd in descriptors) * 8,
-        "lists": int(memory.words[f.TOP]) * 8,
-        "nodes": sum(
-            int(memory.alias(number)[f.A_NEXT] * memory.alias(number)[f.A_STRIDE])
-            for number in memory.nodes
-        )
-        * 8,
-        "places": int(memory.words[f.PLACES_MASK] + 1) * 16,
-        "strings": interner.bytes,
-    }
+    plan, memory, found = walker.plan, walker.memory, sizes(walker)
     if indexes:
-        sizes["indexes"] = sum(index.bytes for index in indexes.values())
+        found["indexes"] = sum(index.bytes for index in indexes.values())
     return {
-        "bytes": sum(sizes.values()),
-        "bytes_by_kind": sizes,
+        "bytes": sum(found.values()),
+        "bytes_by_kind": found,
         "aliases": {
             alias.name: {"rows": int(memory.alias(alias.index)[f.A_ROWS])} for alias in plan.aliases
         },
@@ -49,6 +35,24 @@ def stats(walker: Walker, indexes: Mapping[str, SortedIndex]) -> dict[str, Any]:
             for vertex in plan.vertices
         },
         "indexes": {column: {"entries": len(index)} for column, index in indexes.items()},
+    }
+
+
+def sizes(walker: Walker) -> dict[str, int]:
+    """Count bytes by kind."""
+    memory, interner = walker.memory, walker.interner
+    descriptors = [memory.vertex(number) for number in range(len(memory.layout.vertices))]
+    return {
+        "vertex_values": sum(int(vd[f.V_NEXT] * vd[f.V_STRIDE]) for vd in descriptors) * 8,
+        "index": sum(int(vd[f.V_MASK] + 1) for vd in descriptors) * 8,
+        "lists": int(memory.words[f.TOP]) * 8,
+        "nodes": sum(
+            int(memory.alias(number)[f.A_NEXT] * memory.alias(number)[f.A_STRIDE])
+            for number in memory.nodes
+        )
+        * 8,
+        "places": int(memory.words[f.PLACES_MASK] + 1) * 16,
+        "strings": interner.bytes,
     }
 
 

@@ -5,6 +5,11 @@
     index    32 bits of hash << 32 | id + 1, open addressing
 
 In: Arrow's own buffers. Out: one id a value, or an Arrow array made of ids; no Python per row.
+
+A string stays when the last row with it has gone: the interner holds as many as the graph has
+ever seen, at their length, 16 bytes an id and at most 24 bytes of index. Where texts never come
+again (a churn of unique messages) that grows with the diffs, not with the rows; `stats` tells it
+as `strings`, and a graph that is rebuilt from its rows is rid of them.
 """
 
 from __future__ import annotations
@@ -44,6 +49,11 @@ class Interner:
             0,
             self.index.address,
         ]
+
+    @property
+    def filling(self) -> tuple[int, int]:
+        """How many slots the index has, and how many are taken."""
+        return int(self._state.words[MASK]) + 1, int(self._state.words[COUNT])
 
     @property
     def bytes(self) -> int:

@@ -84,11 +84,13 @@ def numbers(column: pa.Array) -> list[Words]:
     return [found.view(np.int64) if found.itemsize == 8 else found.astype(np.int64)]
 
 
-def from_words(words: Sequence[Words], kind: pa.DataType, interner: Interner) -> pa.Array:
-    """Turn words back into a column."""
+def from_words(
+    words: Sequence[Words], kind: pa.DataType, interner: Interner, *, key: bool = False
+) -> pa.Array:
+    """Turn words back into a column; a key has no NULL, and any word."""
     if is_text(kind):
         return interner.array(np.ascontiguousarray(words[0]), kind)
-    valid = validity(words[-1])
+    valid = None if key else validity(words[-1])
     length = len(words[0])
     if pa.types.is_boolean(kind):
         bits = pa.py_buffer(np.packbits(words[0] == 1, bitorder="little"))

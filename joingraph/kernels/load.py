@@ -1,0 +1,279 @@
+"""Loads many rows at once, by counting: each list is laid out at its size, then filled.
+
+    rows    | key words, projected words | ...        of one alias that has none yet
+    1       the id of each row's values, found or made; each value counts its rows
+    2       a block for each list, in the order of the values
+    3       the rows, each at the next place of its lists
+    4       live counts, once for the whole graph, from the outside in: an alias' entries at a
+            vertex after those that lie beyond it
+
+Row by row would give the same lists, but for the order of their entries; it moves each list
+whenever it grows, and frees its old block.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from joingraph.kernels.entries import identity_at, link_of, list_at, node_at, record_at
+from joingraph.kernels.fields import (
+    A_KEY_WORDS,
+    A_KIND,
+    A_LINK_COUNT,
+    A_NEXT,
+    A_PROJECTED,
+    A_ROWS,
+    COUNT,
+    EDGE,
+    EXACT,
+    GLOBAL,
+    HEAP,
+    L_KEY,
+    L_LENGTH,
+    L_LIVE,
+    L_OFFSET,
+    L_SHAPE,
+    L_VERTEX,
+    LEAF,
+    LENGTH,
+    LOOKAHEAD,
+    O_ALIAS,
+    O_ROW,
+    OP_WORDS,
+    USED,
+    V_NEXT,
+)
+from joingraph.kernels.intrinsics import kernel, ld, prefetch, small, sto
+from joingraph.kernels.layout import Layout
+from joingraph.kernels.lists import resize, step_of
+from joingraph.kernels.lookahead import complete, leads_on
+from joingraph.kernels.memory import Words, lent
+from joingraph.kernels.places import exchange
+from joingraph.kernels.state import GraphMemory
+from joingraph.kernels.table import likely_record, prefetch_slot, put
+
+FAR, NEAR = 24, 8  # rows ahead, what is asked for
+
+
+def load(memory: GraphMemory, ops: Words, matrices: tuple[Words, ...]) -> Words:
+    """Insert the rows of ops, if that pays, and give the ops that are left to be carried out.
+
+    Counting anew what lives costs as much as the graph is large: so it must at least double.
+    """
+    aliases = range(len(memory.layout.aliases))
+    known = sum(int(memory.alias(alias)[A_ROWS]) for alias in aliases)
+    if len(ops) < known or not len(ops):
+        return ops
+    left = [ops[:0]]
+    with lent(ops, *matrices):
+        for alias, own in by_alias(ops):
+            if memory.alias(alias)[A_ROWS]:
+                left.append(own)
+            else:
+                load_alias(memory, alias, own)
+    if memory.words[LOOKAHEAD] >= GLOBAL:
+        for alias, link in outside_in(memory.layout):
+            count_live(memory.st, memory.alias(alias).ctypes.data, link)
+        for alias in memory.nodes:
+            note_complete(memory.alias(alias).ctypes.data)
+    return np.concatenate(left)
+
+
+def by_alias(ops: Words) -> list[tuple[int, Words]]:
+    """Split ops by their alias."""
+    aliases = np.flatnonzero(np.bincount(ops[:, O_ALIAS])).tolist()
+    if len(aliases) == 1:
+        return [(aliases[0], np.ascontiguousarray(ops))]
+    return [(alias, ops[ops[:, O_ALIAS] == alias]) for alias in aliases]
+
+
+def load_alias(memory: GraphMemory, alias: int, ops: Words) -> None:
+    """Insert the rows of an alias that has none."""
+    ad, links = memory.alias(alias).ctypes.data, memory.layout.aliases[alias].links
+    ids = np.empty((len(links), len(ops)), np.int64)
+    with lent(ops, ids):
+        given = np.array([len(ops), ops.ctypes.data, ids.ctypes.data])
+        for link in range(len(links)):
+            count_rows(ad, link, given)
+            make_lists(memory.st, ad, link)
+        fill(memory.st, ad, given)
+
+
+def outside_in(layout: Layout) -> list[tuple[int, int]]:
+    """Order the links of aliases with entries: what lies beyond an alias comes before it."""
+    order: dict[tuple[int, int], None] = {}
+
+    def visit(alias: int, link: int) -> None:
+        if (alias, link) in order:
+            return
+        for other in layout.aliases[alias].links:
+            for seat in layout.vertices[other.vertex].seats:
+                beyond = other.vertex != layout.aliases[alias].links[link].vertex
+                if beyond and seat.alias != alias and seat.kind >= EDGE:
+                    visit(seat.alias, seat.link)
+        order[alias, link] = None
+
+    for number, alias in enumerate(layout.aliases):
+        if alias.kind >= EDGE:
+            for link in range(len(alias.links)):
+                visit(number, link)
+    return list(order)
+
+
+@small
+def row_of(ops: int, number: int) -> int:
+    """Give the address of an op's row."""
+    return ld(ops, number * OP_WORDS + O_ROW)
+
+
+@kernel
+def count_rows(ad: int, link: int, given: Words) -> None:
+    """Find or make the value of each row at a link, and count the value's rows."""
+    count, ops, ids = given[0], given[1], given[2] + link * given[0] * 8
+    ln = link_of(ad, link)
+    vd, key, length = ld(ln, L_VERTEX), ld(ln, L_KEY) * 8, ld(ln, L_LENGTH)
+    for row in range(-FAR, count):
+        if 0 <= row + FAR < count:
+            prefetch_slot(vd, row_of(ops, row + FAR) + key)
+        if 0 <= row + NEAR < count:
+            prefetch(likely_record(vd, row_of(ops, row + NEAR) + key), 0)
+        if row >= 0:
+            record = put(vd, row_of(ops, row) + key)
+            sto(record, length, ld(record, length) + 1)
+            sto(ids, row, identity_at(ln, record))
+
+
+@kernel
+def make_lists(st: int, ad: int, link: int) -> None:
+    """Give each value a list that holds as many rows as were counted, and is empty."""
+    ln = link_of(ad, link)
+    for value in range(ld(ld(ln, L_VERTEX), V_NEXT) if ld(ad, A_KIND) != COUNT else 0):
+        record = record_at(ln, value)
+        rows, log2 = ld(record, ld(ln, L_LENGTH)), 0
+        if rows > 0:
+            while 1 << log2 < rows:
+                log2 += 1
+            sto(record, ld(ln, L_LENGTH), 0)
+            resize(st, record + ld(ln, L_OFFSET) * 8, ld(ln, L_SHAPE), log2)
+
+
+@kernel
+def fill(st: int, ad: int, given: Words) -> None:
+    """Put each row at the next place of its lists."""
+    count, ops, ids, kind = given[0], given[1], given[2], ld(ad, A_KIND)
+    links = ld(ad, A_LINK_COUNT)
+    for row in range(-FAR, count if kind != COUNT else 0):
+        for link in range(links):
+            ln, known = link_of(ad, link), ids + link * count * 8
+            if 0 <= row + FAR < count:
+                prefetch(record_at(ln, ld(known, row + FAR)), 0)
+            if 0 <= row + NEAR < count:
+                record = record_at(ln, ld(known, row + NEAR))
+                length = ld(record, ld(ln, L_LENGTH)) & LENGTH
+                prefetch(list_at(st, ln, record), length)
+        if row >= 0 and kind == LEAF:
+            fill_leaf(st, ad, ld(ids, row), row_of(ops, row))
+        elif row >= 0 and kind == EDGE:
+            fill_edge(st, ad, ld(ids, row), ld(ids, count + row))
+        elif row >= 0:
+            fill_node(st, ad, given, row)
+    sto(ad, A_ROWS, count)
+
+
+@small
+def next_place(ln: int, record: int) -> int:
+    """Lengthen a list that has room; gives the position of its new row."""
+    sized = ld(record, ld(ln, L_LENGTH))
+    sto(record, ld(ln, L_LENGTH), sized + 1)
+    return sized & LENGTH
+
+
+@small
+def fill_leaf(st: int, ad: int, identity: int, row: int) -> None:
+    """Write a row's projected words into its list."""
+    ln = link_of(ad, 0)
+    record = record_at(ln, identity)
+    group = record + ld(ln, L_OFFSET) * 8
+    place = ld(st, HEAP) + (ld(group, 0) + next_place(ln, record)) * 8
+    projected, step = row + ld(ad, A_KEY_WORDS) * 8, step_of(group)
+    for column in range(ld(ad, A_PROJECTED)):
+        sto(place + column * step, 0, ld(projected, column))
+
+
+@small
+def fill_edge(st: int, ad: int, near: int, far: int) -> None:
+    """Write an edge into its two lists."""
+    one, two = link_of(ad, 0), link_of(ad, 1)
+    here, there = record_at(one, near), record_at(two, far)
+    at_here, at_there = next_place(one, here), next_place(two, there)
+    sto(list_at(st, one, here), at_here, (far << 32) | at_there)
+    sto(list_at(st, two, there), at_there, (near << 32) | at_here)
+
+
+@small
+def fill_node(st: int, ad: int, given: Words, number: int) -> None:
+    """Write a node, and its id into the lists of its values."""
+    identity, links, row = ld(ad, A_NEXT), ld(ad, A_LINK_COUNT), row_of(given[1], number)
+    node = node_at(ad, identity)
+    sto(ad, A_NEXT, identity + 1)
+    sto(node, 0, USED)
+    for link in range(links):
+        ln, value = link_of(ad, link), ld(given[2], link * given[0] + number)
+        record = record_at(ln, value)
+        at = next_place(ln, record)
+        sto(list_at(st, ln, record), at, identity)
+        sto(node, 1 + link, (value << 32) | at)
+    for word in range(ld(ad, A_PROJECTED)):
+        sto(node, 1 + links + word, ld(row, ld(ad, A_KEY_WORDS) + word))
+
+
+@kernel
+def count_live(st: int, ad: int, link: int) -> None:
+    """Bring the entries at a link that lead on to the front of their lists, and count them.
+
+    The global look-ahead may take all for live: who leads nowhere will be found out.
+    """
+    ln = link_of(ad, link)
+    for value in range(ld(ld(ln, L_VERTEX), V_NEXT)):
+        record = record_at(ln, value)
+        live = length = ld(record, ld(ln, L_LENGTH)) & LENGTH
+        if length > 0 and ld(st, LOOKAHEAD) == EXACT:
+            live = live_first(st, ad, link, record)
+        sto(record, ld(ln, L_LIVE), live)
+
+
+@kernel
+def live_first(st: int, ad: int, link: int, record: int) -> int:
+    """Bring the entries of a list that lead on to its front; gives how many."""
+    ln, far, kind = link_of(ad, link), link_of(ad, 1 - link), ld(ad, A_KIND)
+    entries, live, length = list_at(st, ln, record), 0, ld(record, ld(ln, L_LENGTH)) & LENGTH
+    for at in range(-NEAR, length):
+        if 0 <= at + NEAR < length and kind == EDGE:
+            prefetch(record_at(far, ld(entries, at + NEAR) >> 32), 0)
+        if at >= 0 and opens(ad, link, ld(entries, at)):
+            exchange(st, ad, link, record, at, live)
+            live += 1
+    return live
+
+
+@kernel
+def note_complete(ad: int) -> None:
+    """Note in each node which of its values are complete."""
+    for identity in range(ld(ad, A_NEXT)):
+        node, completed = node_at(ad, identity), 0
+        if ld(node, 0) != 0:
+            for link in range(ld(ad, A_LINK_COUNT)):
+                ln = link_of(ad, link)
+                record = record_at(ln, ld(node, 1 + link) >> 32)
+                if complete(ld(ln, L_VERTEX), record, ad, ad):
+                    completed += (1 << 32) | link
+            sto(node, 0, USED | completed)
+
+
+@small
+def opens(ad: int, link: int, entry: int) -> bool:
+    """Say whether an entry leads on."""
+    if ld(ad, A_KIND) == EDGE:
+        far = link_of(ad, 1 - link)
+        return complete(ld(far, L_VERTEX), record_at(far, entry >> 32), ad, ad)
+    return leads_on(ad, node_at(ad, entry), link)

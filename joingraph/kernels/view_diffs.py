@@ -1,0 +1,83 @@
+"""Makes the view diff of a batch's paths: residual predicates, folding, columns, what happened.
+
+    paths   T <7> came: [1, 2] x1      ->      fan | _change_type | _count | _diff
+                                                 1   insert         1        0
+                                                 2   insert         1        0
+
+A batch whose base diffs are inserts and deletes of one alias each needs no folding where its rows
+are different, and no column is copied then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from joingraph.kernels.fields import O_DIFF
+from joingraph.kernels.fold import DELETED, INSERTED, effects_of, fold
+from joingraph.kernels.memory import Words
+from joingraph.kernels.outputs import Outputs
+from joingraph.kernels.paths import Paths, joined
+from joingraph.kernels.plain_rows import all_distinct, are_plain
+from joingraph.viewdiff import META, WORDS
+
+MANY = 1 << 17
+ONES = pa.array(np.ones(MANY, np.int64))
+
+
+def kinds_array(codes: npt.NDArray[np.int8]) -> pa.DictionaryArray:
+    """Write change types."""
+    return pa.DictionaryArray.from_arrays(pa.array(codes), WORDS)
+
+
+ALIKE = {code: kinds_array(np.full(MANY, code, np.int8)) for code in (INSERTED, DELETED)}
+
+
+class ViewDiffs:
+    """Makes the view diffs of one batch, of all its paths or of some of its base diffs."""
+
+    def __init__(self, outputs: Outputs, ops: Words, *, positions: bool = True) -> None:
+        self.outputs, self.ops = outputs, ops
+        self.plain = outputs.are_slots and are_plain(ops)
+        self.meta = META if positions else META.remove(META.get_field_index("_diff"))
+        self.schema = pa.schema([*outputs.schema, *self.meta])
+
+    def table(self, parts: Sequence[Paths], *, paired: bool = True) -> pa.Table:
+        """Make the view diff of paths; those of a move pair up if they are all there."""
+        outputs = self.outputs
+        paths = joined(parts, len(outputs.all_words))
+        if self.plain:
+            paths = paths.kept(outputs.holding(paths))
+            if outputs.all_keyed or all_distinct(paths, outputs.told):
+                return self.as_they_are(paths)
+        kept = outputs.holding(paths)
+        values = outputs.values_where(paths, kept)
+        effects = effects_of(paths, self.ops, kept, paired=paired)
+        folded = fold(outputs.matrix(paths, values), effects)
+        meta = [kinds_array(folded.kinds), pa.array(folded.counts), pa.array(folded.diffs)]
+        return self.put_together(outputs.arrays(paths, values, folded.rows), meta)
+
+    def as_they_are(self, paths: Paths) -> pa.Table:
+        """Make the view diff of rows that are all different."""
+        length, gone = len(paths), paths.weights < 0
+        if length <= MANY and (not gone.any() or gone.all()):
+            kinds = ALIKE[DELETED if gone.any() else INSERTED].slice(0, length)
+        else:
+            codes = paths.by_row(np.where(gone, DELETED, INSERTED))
+            kinds = kinds_array(codes.astype(np.int8))
+        counts = np.abs(paths.weights)
+        if length <= MANY and (counts == 1).all():
+            times = ONES.slice(0, length)
+        else:
+            times = pa.array(paths.by_row(counts))
+        meta = [kinds, times]
+        if "_diff" in self.meta.names:
+            meta.append(pa.array(paths.by_row(self.ops[paths.ops, O_DIFF])))
+        return self.put_together(self.outputs.arrays(paths, self.outputs.no_values, None), meta)
+
+    def put_together(self, arrays: list[pa.Array], meta: list[pa.Array]) -> pa.Table:
+        """Put the view's columns and what happened to their rows side by side."""
+        return pa.table([*arrays, *meta[: len(self.meta)]], schema=self.schema)

@@ -6,14 +6,14 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test style types golden check kernels fuzz bench clean
+.PHONY: help demo test style types golden check kernels spark crash fuzz bench clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
 	@echo
 	@echo "The first run makes .venv and fills it; PYTHON=python3.13 chooses its interpreter."
 
-demo: $(READY) ## watch subscribers' timelines being kept fresh, for 15 seconds
+demo: .venv/.ready-spark ## watch timelines being kept fresh by a Spark pipeline, for a minute
 	@$(BIN)/joingraph demo
 
 test: $(READY) ## run the suite and report the branches it covers
@@ -32,8 +32,16 @@ golden: $(READY)
 
 check: style types golden ## style, types and golden scripts, in under a minute
 
-kernels: $(READY) ## test the compiled graph in the making (compiles for minutes)
+kernels: $(READY) ## test the compiled graph's kernels alone
 	@$(BIN)/python -m pytest -q -m kernels tests/test_kernels.py tests/test_kernels_parts.py
+
+crash: $(READY) ## kill a process that keeps a graph N times, and damage its files (N=1000)
+	@$(BIN)/python -m tests.crash --kills $(N)
+	@$(BIN)/python -m tests.crash.damage --cases $(N)0
+	@$(BIN)/python -m tests.crash.malformed --inputs $(N)00
+
+spark: .venv/.ready-spark ## test the pipeline on a real Spark, Redis and Delta (five minutes)
+	@$(BIN)/python -m pytest -q -m spark tests/spark
 
 fuzz: $(READY) ## compare N random views and feeds with the oracle (N=1000)
 	@$(BIN)/python -m tests.oracle --cases $(N)
@@ -54,6 +62,11 @@ $(READY): pyproject.toml
 	  exit 1; }
 	@echo "Installing joingraph and what its tests need (a minute or two, once)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $@
+
+.venv/.ready-spark: $(READY)
+	@echo "Installing Spark, and a Java for machines without one (a few minutes, once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[spark]'
 	@touch $@
 
 .venv/.ready-bench: $(READY)

@@ -6,44 +6,38 @@ refused for is found before anything is changed, so a refused batch leaves no tr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from types import TracebackType
-from typing import Self, cast
-
-import pyarrow as pa
+from typing import cast
 
 from joingraph.batch import Entry, find_table, read_batch, without
 from joingraph.engine import Engine, Refused
-from joingraph.engines import ClosedEngine, later, make_engine, one_of
-from joingraph.errors import DiffError, StoreError
+from joingraph.engines import one_of
+from joingraph.errors import DiffError, LimitError
 from joingraph.expiry import bind_expiry
 from joingraph.filters.keyed import split
 from joingraph.forms import FORMS, FromRows, made_as_idiffs, made_as_rows, made_factorised
-from joingraph.idiffs import IDiffs, KeyedDiffs, make_idiffs
-from joingraph.keeping import FailedEngine, Keeping, as_folder, follow, open_graph, read_stored
+from joingraph.idiffs import make_idiffs
+from joingraph.journaled import Journaled
+from joingraph.keeping import Keeping, as_folder, read_stored
 from joingraph.key_index import with_key_index
 from joingraph.missing import Quarantined, missing_text, set_aside
 from joingraph.plan.keyed import Keyed, keyed_aliases
-from joingraph.positions import Position
 from joingraph.progress import Progress, shown_progress
-from joingraph.readable import Readable
-from joingraph.reading import indexable
 from joingraph.rows import to_table
 from joingraph.stores.disk import Owner
 from joingraph.stores.log import DURABILITIES
 from joingraph.stores.record import Record
 from joingraph.streaming import Stream, StreamingEngine, do_nothing, never_fails, one_table
-from joingraph.subscriptions import WAITING_BYTES, Subscription, subscribe, unsubscribe
 from joingraph.view import View
-from joingraph.viewdiff import Forms, ViewDiff, change_table
+from joingraph.viewdiff import Forms, ViewDiff
 
 ON_MISSING = ("error", "skip", "quarantine")
 
 Diffs = Iterable[Sequence[object]]  # ("insert", table, rows), ("update", table, pre, post), ...
 
 
-class JoinGraph(Readable):
+class JoinGraph(Journaled):
     """Keeps a join view up to date without storing it.
 
     >>> from joingraph import JoinGraph, View
@@ -75,44 +69,22 @@ class JoinGraph(Readable):
         key_index: Sequence[str] = (),
         readonly: bool = False,
     ) -> None:
-        if memory_limit is not None:
-            later("memory_limit=…")
+        if memory_limit is not None and memory_limit < 1:
+            raise ValueError(f"memory_limit is a number of bytes, found {memory_limit!r}")
         one_of("on_missing", on_missing, ON_MISSING)
         one_of("durability", durability, DURABILITIES)
-        view, self._key_index = with_key_index(view, key_index)
-        super().__init__(view)
+        view, indexed = with_key_index(view, key_index)
         self.maintain_only = False
+        self.max_view_diffs: int | None = None
         self._on_missing = on_missing
         options = {"engine": engine, "lookahead": lookahead, "on_missing": on_missing}
-        self._keeping = Keeping(
+        keeping = Keeping(
             None if path is None else as_folder(path),
-            Owner(self.view, self._key_index, options),
-            partial(make_engine, self.view, engine, lookahead, self._key_index),
+            Owner(view, indexed, options),
             None if readonly else durability,
+            memory_limit,
         )
-        self._open()
-
-    @property
-    def seq(self) -> int:
-        """The number of the last batch."""
-        return self._journal.state.seq
-
-    def _open(self) -> None:
-        """Bring the graph to what is kept of it."""
-        opened = open_graph(self._keeping, self._lock)
-        self.engine: Engine = opened.engine
-        self._journal, self._quarantined = opened.journal, opened.quarantined
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+        super().__init__(keeping)
 
     def load(
         self, tables: Mapping[str, object], *, source: str | None = None, position: object = None
@@ -164,14 +136,17 @@ class JoinGraph(Readable):
         """
         one_of("form", form, FORMS)
         with self._lock:
-            again = self._journal.known(source, position)
+            again = self._journal.admit(source, position)
             if again is not None:
-                rows = self._journal.answer(again, no_rows(self.view))
-                return ViewDiff(Forms(rows, lambda: self._idiffs({}, rows())), again.seq)
-            self._journal.make_room()
+                rows = self._journal.answer(again, self.view.schema)
+                idiffs = self._from_rows((), ())
+                self._settle(again.number)
+                return ViewDiff(Forms(rows, lambda: idiffs(rows())), again.seq)
             entries = read_batch(batch, self.view.tables, self._key_index)
             kept = self._journal.keeps(source)
-            refused, diff = self._carried_out(entries, "rows" if kept else form, keep=True)
+            form = "rows" if kept else form
+            self._check_size(entries, form)
+            refused, diff = self._carried_out(entries, form, keep=True)
             skip, aside = self._on_missing != "error", self._on_missing == "quarantine"
             said = {"skip": skip, "quarantine": aside, "source": source, "position": position}
             changes = diff.to_arrow(positions=True).drop_columns(["_seq"]) if kept else None
@@ -181,32 +156,16 @@ class JoinGraph(Readable):
         self._settle(number)
         return diff
 
-    def _commit(self, record: Record, finish: Callable[[], None] = do_nothing) -> int:
-        """Log what the engine has just done, or will when it finishes, or take it back."""
-        self._version += 1
-        try:
-            return self._journal.commit(record)
-        except BaseException as error:
-            finish()
-            if record.kind == "load":
-                self._fail(error)
-            else:
-                self.engine.undo()
-            raise
-
-    def _settle(self, number: int) -> None:
-        """Wait until what was done is as durable as was promised."""
-        try:
-            self._journal.store.sync(number)
-        except StoreError as error:
-            self._fail(error)
-            raise
-
-    def _fail(self, error: BaseException) -> None:
-        """Answer nothing more: what is in memory may not be what is on the disk."""
-        with self._lock:
-            self._version += 1
-            self.engine = cast(Engine, FailedEngine(str(error)))
+    def _check_size(self, entries: Sequence[Entry], form: str) -> None:
+        """Refuse a batch that may make more rows of view diffs than `max_view_diffs`."""
+        most = self.max_view_diffs
+        if most is not None and form == "rows" and not self.maintain_only:
+            rows, exact, _ = self.engine.fanout(entries, skip=True)
+            if rows > most:
+                raise LimitError(
+                    f"max_view_diffs={most:,}: this batch makes {'' if exact else 'up to '}{rows:,}"
+                    " rows of view diffs; nothing was applied: use stream(), or apply less at once"
+                )
 
     def what_if(self, batch: Diffs, *, form: str = "rows") -> ViewDiff:
         """Give the view diffs that a batch would make; nothing is applied, nothing is logged.
@@ -246,7 +205,7 @@ class JoinGraph(Readable):
             kept = changes if self._journal.keeps(None) else None
             number = self._commit(Record("expire", seq, said, (), kept))
         self._settle(number)
-        return ViewDiff(made_as_rows(changes, partial(self._idiffs, {})), seq)
+        return ViewDiff(made_as_rows(changes, self._from_rows((), ())), seq)
 
     def _carried_out(
         self, entries: Sequence[Entry], form: str, *, keep: bool
@@ -275,15 +234,14 @@ class JoinGraph(Readable):
             parts.entries, skip=False, generate=True, silent=parts.silent, keep=keep
         )
         assert not applied.refused, "what a batch removes, its folded diffs remove"
-        return refused, made_as_idiffs(self._idiffs(parts.diffs, applied.changes))
+        idiffs = make_idiffs(self.view.plan, self._keyed, parts.diffs, applied.changes)
+        return refused, made_as_idiffs(idiffs)
 
     def _from_rows(self, entries: Sequence[Entry], refused: Sequence[Refused]) -> FromRows:
         """Say how a batch's i-diffs are made of its rows, if somebody asks for them."""
         left = without(entries, refused)
-        return lambda changes: self._idiffs(split(self.view.plan, self._keyed, left).diffs, changes)
-
-    def _idiffs(self, diffs: Mapping[int, KeyedDiffs], changes: pa.Table) -> IDiffs:
-        return make_idiffs(self.view.plan, self._keyed, diffs, changes)
+        plan, keyed = self.view.plan, self._keyed
+        return lambda changes: make_idiffs(plan, keyed, split(plan, keyed, left).diffs, changes)
 
     @cached_property
     def _keyed(self) -> dict[int, Keyed]:
@@ -305,7 +263,7 @@ class JoinGraph(Readable):
         """
         with self._lock:
             if self._journal.keeps(None) or not never_fails(self.view.plan):
-                return Stream(one_table(self.apply(batch).to_arrow(positions=True)), do_nothing)
+                return Stream(one_table(self.apply(batch).to_arrow()), do_nothing)
             self._journal.make_room()
             entries = read_batch(batch, self.view.tables, self._key_index)
             skip, aside = self._on_missing != "error", self._on_missing == "quarantine"
@@ -331,56 +289,6 @@ class JoinGraph(Readable):
         with self._lock:
             self.engine.compile(progress or shown_progress("kernels compiled"))
 
-    def index(self, column: str) -> None:
-        """Keep an index on an output column, for conditions on it and for its order.
-
-        It is kept up under all changes. A column computed of several aliases cannot have one.
-        """
-        with self._lock:
-            found = indexable(self.view.plan, column)
-            number = self._journal.commit(Record("index", self.seq, {"column": found}))
-            self.engine.index(found)
-        self._settle(number)
-
-    def positions(self) -> dict[str, Position]:
-        """Tell how far each source has been applied."""
-        with self._lock:
-            return self._journal.state.positions.last()
-
-    def subscribe(
-        self, name: str, *, max_bytes: int = WAITING_BYTES, when_full: str = "block"
-    ) -> Subscription:
-        """Get the view diffs of the batches from now on, or from the last acknowledged one on.
-
-        `when_full` says what happens when more than `max_bytes` of them wait: batches "block" until
-        some are acknowledged (LimitError after 30 s), or the subscriber is dropped ("drop").
-        """
-        return subscribe(self._journal, name, max_bytes=max_bytes, when_full=when_full)
-
-    def unsubscribe(self, name: str) -> None:
-        """Forget a subscriber, and the view diffs that only it waits for."""
-        unsubscribe(self._journal, name)
-
-    def snapshot(self) -> None:
-        """Write the whole graph down, so that opening it again need not replay the log so far."""
-        with self._lock:
-            self._journal.snapshot(self.engine.dump())
-
-    def refresh(self) -> None:
-        """Follow the process that writes, on a graph that was opened with `readonly`."""
-        with self._lock:
-            self._version += 1
-            if not follow(self._journal, self.engine, self.view):
-                self._journal.store.close(complete=False)
-                self._open()
-
-    def close(self) -> None:
-        """Give the graph's memory and folder back; only its ViewDiffs stay valid."""
-        with self._lock:
-            self._version += 1
-            self.engine = cast(Engine, ClosedEngine())
-            self._journal.close()
-
 
 def open(path: object, readonly: bool = False) -> JoinGraph:
     """Open the graph that a folder holds; `readonly` beside the process that writes it."""
@@ -394,8 +302,3 @@ def open(path: object, readonly: bool = False) -> JoinGraph:
         key_index=stored.key_index,
         readonly=readonly,
     )
-
-
-def no_rows(view: View) -> pa.Table:
-    """Make the view diffs of a batch that did nothing to the view."""
-    return change_table(view.schema.empty_table(), [], [], [])

@@ -10,8 +10,8 @@ condition is built on the graph's lock: whoever changes something holds it.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
-from threading import Condition
+from collections.abc import Callable, Mapping
+from threading import Condition, Lock
 from typing import NamedTuple, NoReturn, Protocol
 
 import pyarrow as pa
@@ -19,8 +19,8 @@ import pyarrow as pa
 from joingraph.errors import LimitError, StoreError
 from joingraph.positions import Applied, read_position
 from joingraph.stores.record import Record
-from joingraph.stores.snapshot import Block
 from joingraph.stores.state import State, Subscriber
+from joingraph.viewdiff import change_table
 
 EVERY_NUMBER = 1 << 62  # is behind all records
 BLOCK_S = 30.0  # how long a batch waits for a subscriber that is full, before it is refused
@@ -45,10 +45,6 @@ class Store(Protocol):
         """Take note that nobody waits for the view diffs of earlier records."""
         ...
 
-    def snapshot(self, state: State, blocks: Iterable[Block]) -> None:
-        """Write the whole graph down."""
-        ...
-
     def close(self, *, complete: bool) -> None:
         """Let go of everything."""
         ...
@@ -65,11 +61,20 @@ class Told(NamedTuple):
 class Journal:
     """The history of one graph."""
 
-    def __init__(self, store: Store, state: State, changed: Condition) -> None:
-        self.store, self.state, self.changed = store, state, changed
+    def __init__(
+        self, store: Store, state: State, changed: Condition, *, readonly: bool = False
+    ) -> None:
+        self.store, self.state, self.changed, self.readonly = store, state, changed, readonly
         self._told: list[Told] = []
         self._told_bytes = 0
         self._is_open = True
+        self.snapping = Lock()  # held while a snapshot is made
+
+    def check_writing(self) -> None:
+        """Refuse to change a graph that was opened to be read."""
+        self.check_open()
+        if self.readonly:
+            raise StoreError("the graph was opened with readonly=True: nothing can be changed")
 
     def check_open(self) -> None:
         """Refuse to go on once the graph is closed."""
@@ -78,13 +83,21 @@ class Journal:
 
     def known(self, source: object, position: object) -> Applied | None:
         """Find the batch that had this position; None if it is new, or has none."""
+        self.check_writing()
         read = read_position(source, position)
         return None if read is None else self.state.positions.find(*read)
 
-    def answer(self, known: Applied, nothing: pa.Table) -> Callable[[], pa.Table]:
-        """Give the view diffs of a batch that was applied before, or the error to raise for them."""
+    def admit(self, source: object, position: object) -> Applied | None:
+        """Find the batch that had this position, or make room for a new one."""
+        if self.known(source, position) is None:
+            self.make_room()
+        # Room may have been waited for, and others may have been let in meanwhile.
+        return self.known(source, position)
+
+    def answer(self, known: Applied, schema: pa.Schema) -> Callable[[], pa.Table]:
+        """Give the view diffs of a batch that was applied before, or what to raise instead."""
         if known.is_load:
-            return lambda: nothing
+            return lambda: change_table(schema.empty_table(), [], [], [])
         try:
             changes = self.store.changes(known.number)
         except StoreError as error:
@@ -95,11 +108,6 @@ class Journal:
 
             return refuse
         return lambda: changes
-
-    def snapshot(self, blocks: Iterable[Block]) -> None:
-        """Write the whole graph down."""
-        self.store.snapshot(self.state, blocks)
-        self.forget()
 
     def close(self) -> None:
         """Let go of the store, once."""
@@ -164,9 +172,11 @@ class Journal:
 
     def make_room(self) -> None:
         """Drop or wait for subscribers who let too much wait; the caller holds the lock."""
+        self.check_writing()
         for name, each in self.full().items():
             if each.full == "drop":
-                why = f"{self.waiting_bytes(each):,} bytes of view diffs waited, at most {each.bytes:,}"
+                waiting = self.waiting_bytes(each)
+                why = f"{waiting:,} bytes of view diffs waited, at most {each.bytes:,}"
                 self.commit(Record("drop", self.state.seq, {"name": name, "why": why}))
         if not self.changed.wait_for(lambda: not self.full(), BLOCK_S):
             names = ", ".join(self.full())

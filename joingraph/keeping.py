@@ -1,4 +1,4 @@
-"""Where a graph is kept, as JoinGraph is told: nowhere, or in a folder, to be written or to be read.
+"""Where a graph is kept, as JoinGraph is told: nowhere, or in a folder, written or only read.
 
 open_graph(Keeping(path, ...))  ->  Opened(engine, journal, quarantined)
 """
@@ -6,21 +6,23 @@ open_graph(Keeping(path, ...))  ->  Opened(engine, journal, quarantined)
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from threading import Condition, RLock
 from typing import Any, NamedTuple
 
 from joingraph.engine import Engine
+from joingraph.engines import make_engine
 from joingraph.errors import StoreError
 from joingraph.journal import Journal
+from joingraph.key_index import with_key_index
 from joingraph.missing import Quarantined
-from joingraph.recovery import replay_all, restore
+from joingraph.recovery import blocks_of, replay_all, restore
 from joingraph.stores.description import read_view
 from joingraph.stores.disk import Disk, Owner, newest, open_disk
 from joingraph.stores.folder import Folder
 from joingraph.stores.memory import Memory
-from joingraph.stores.snapshot import Snapshot
+from joingraph.stores.snapshot import Block, Snapshot
 from joingraph.stores.state import State
 from joingraph.stores.unreadable import UNREADABLE
 from joingraph.view import View
@@ -33,8 +35,25 @@ class Keeping(NamedTuple):
 
     path: Path | None
     owner: Owner
-    make: Callable[[], Engine]
     durability: str | None
+    memory_limit: int | None = None
+
+    def make(self) -> Engine:
+        """Make the graph's engine, empty."""
+        options = self.owner.options
+        engine = make_engine(
+            self.owner.view, options["engine"], options["lookahead"], self.owner.key_index
+        )
+        if self.memory_limit is not None:
+            engine.limit(self.memory_limit)
+        return engine
+
+
+def for_view(keeping: Keeping, view: View) -> Keeping:
+    """Say how a graph is kept that goes on with another view."""
+    names = [name for name in keeping.owner.key_index if name in view.tables]
+    indexed, key_index = with_key_index(view, names)
+    return keeping._replace(owner=Owner(indexed, key_index, keeping.owner.options))
 
 
 class Opened(NamedTuple):
@@ -54,6 +73,16 @@ class Stored(NamedTuple):
     lookahead: str
     on_missing: str
 
+    @property
+    def options(self) -> dict[str, str]:
+        """How its graph is made where nothing else is said."""
+        return {each: str(getattr(self, each)) for each in OPTIONS}
+
+    @property
+    def keyed_view(self) -> View:
+        """The view as its graph has it: with the keys of the indexed tables kept."""
+        return with_key_index(self.view, self.key_index)[0]
+
 
 class FailedEngine:
     """Stands where the engine was once the disk has failed: whatever is asked of it is an error."""
@@ -63,7 +92,7 @@ class FailedEngine:
 
     def __getattr__(self, asked: str) -> Any:
         raise StoreError(
-            f"{asked}() is not possible: memory and disk may differ since this happened: {self.why};"
+            f"{asked}() is not possible, as memory and disk may differ since this: {self.why};"
             " close the graph and open it again"
         )
 
@@ -84,10 +113,11 @@ def open_graph(keeping: Keeping, lock: RLock) -> Opened:
     disk = open_disk(keeping.path, keeping.owner, readonly=keeping.durability is None)
     try:
         engine = keeping.make()
-        journal = Journal(disk, State.from_json(disk.found.footer.get("state")), Condition(lock))
+        state, readonly = State.from_json(disk.found.footer.get("state")), not keeping.durability
+        journal = Journal(disk, state, Condition(lock), readonly=readonly)
         with lock:
-            restore(disk, engine, journal)
-            quarantined = replay_all(disk, engine, journal, keeping.owner.view)
+            quarantined = restore(disk, engine, journal)
+            quarantined += replay_all(disk, engine, journal, keeping.owner.view)
             if keeping.durability is not None:
                 disk.begin_writing(keeping.durability)
                 journal.forget()
@@ -95,6 +125,28 @@ def open_graph(keeping: Keeping, lock: RLock) -> Opened:
         disk.close(complete=False)
         raise
     return Opened(engine, journal, quarantined)
+
+
+def write_beside(path: Path, number: int, is_wanted: Callable[[], bool]) -> None:
+    """Write the snapshot after a record beside the process that writes the log."""
+    stored = read_stored(path)
+    owner = Owner(stored.keyed_view, stored.key_index, stored.options)
+    disk = open_disk(path, owner, readonly=True)
+    engine, lock = Keeping(path, owner, None).make(), RLock()
+    with lock:
+        journal = Journal(disk, State.from_json(disk.found.footer.get("state")), Condition(lock))
+        quarantined = restore(disk, engine, journal)
+        quarantined += replay_all(disk, engine, journal, owner.view, upto=number)
+        blocks = blocks_of(engine, quarantined, owner.view)
+        disk.write(journal.state, number, wanted(blocks, is_wanted))
+    journal.close()
+
+
+def wanted(blocks: Iterable[Block], is_wanted: Callable[[], bool]) -> Iterator[Block]:
+    """Yield blocks as long as somebody wants them; the last look is just before the end."""
+    yield from blocks
+    if not is_wanted():
+        raise StoreError("the process that wanted this snapshot is gone")
 
 
 def follow(journal: Journal, engine: Engine, view: View) -> bool:

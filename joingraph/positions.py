@@ -101,9 +101,10 @@ class Positions:
         place = bisect_left(known.applied, position, key=lambda each: each.position)
         if place < len(known.applied) and known.applied[place].position == position:
             return known.applied[place]
-        if known.loaded is not None and position <= known.loaded.position:  # type: ignore[operator]  # of one kind
-            return known.loaded
-        if position > known.last.position:  # type: ignore[operator]  # of one kind
+        loaded = known.loaded
+        if loaded is not None and not is_after(position, loaded.position):
+            return loaded
+        if is_after(position, known.last.position):
             return None
         raise DiffError(between_text(source, position, known))
 
@@ -145,6 +146,11 @@ def check_kind(source: str, known: Position, given: Position) -> None:
         )
 
 
+def is_after(position: Any, other: Any) -> bool:
+    """Compare two positions of one kind."""
+    return bool(position > other)
+
+
 def kinds(position: Position) -> list[type]:
     """Say of what a position is made."""
     return [tuple, *map(type, position)] if isinstance(position, tuple) else [type(position)]
@@ -154,7 +160,7 @@ def between_text(source: str, position: Position, known: Source) -> str:
     """Say why a position that is not new is not known either."""
     assert known.last is not None, "a source is known by what was applied of it"
     is_cut = len(known.applied) == POSITIONS_KEPT
-    if is_cut and position < known.applied[0].position:  # type: ignore[operator]  # of one kind
+    if is_cut and is_after(known.applied[0].position, position):
         why = f"the last {POSITIONS_KEPT:,} positions are remembered"
     else:
         why = "no batch ended there, so it was cut otherwise than before"

@@ -22,6 +22,8 @@ from joingraph.reading import Reading, Touched, make_reading
 from joingraph.sql.reading import bind_where
 from joingraph.view import View
 
+READINGS_MAX = 256  # remembered at once: a page asks the same question again and again
+
 
 class Readable:
     """A graph that is not changed from here; JoinGraph (joingraph.py) changes it."""
@@ -32,6 +34,7 @@ class Readable:
         self.view = view
         self._lock = RLock()
         self._version = 0  # raised by whatever makes open readers stale
+        self._readings: dict[str, Reading] = {}  # by what was asked
 
     @property
     def seq(self) -> int:
@@ -49,7 +52,7 @@ class Readable:
         with self._lock:
             if where is None and order_by is None and limit is None:
                 return self._reader(self._version, self.engine.scan())
-            reading = make_reading(self.view.definition, where, order_by, limit)
+            reading = self._bound(where, order_by, limit)
             return self._opener()(reading, Touched())
 
     def explain(
@@ -57,8 +60,17 @@ class Readable:
     ) -> Explanation:
         """Tell which way a scan goes; print it, `read()` it, print it again for its counts."""
         with self._lock:
-            reading = make_reading(self.view.definition, where, order_by, limit)
+            reading = self._bound(where, order_by, limit)
             return Explanation(self.view.plan, reading, self.engine.way(reading), self._opener())
+
+    def _bound(self, where: object, order_by: object, limit: object) -> Reading:
+        """Bind what a caller asks to read; what was asked lately is remembered."""
+        asked = repr((where, order_by, limit))
+        if asked not in self._readings:
+            if len(self._readings) >= READINGS_MAX:
+                self._readings.clear()
+            self._readings[asked] = make_reading(self.view.definition, where, order_by, limit)
+        return self._readings[asked]
 
     def partitions(self, n: int) -> list[Partition]:
         """Split the view into `n` disjoint readers, by where their paths start."""

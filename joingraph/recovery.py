@@ -8,40 +8,75 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
 from joingraph.batch import Entry, find_table
 from joingraph.definition import Table
-from joingraph.engine import Engine
+from joingraph.engine import Engine, Refused
 from joingraph.errors import JoinGraphError, StoreError
 from joingraph.expiry import bind_expiry
-from joingraph.journal import Journal
+from joingraph.journal import EVERY_NUMBER, Journal
 from joingraph.missing import Quarantined, set_aside
 from joingraph.stores.disk import Disk
 from joingraph.stores.log_reader import Step
-from joingraph.stores.record import Record
+from joingraph.stores.record import HEAD, Record, decode, encode
+from joingraph.stores.snapshot import Block
 from joingraph.view import View
 
 TOLD_EVERY_S = 1.0
+ASIDE = "aside"  # the block of diffs that were set aside
 log = logging.getLogger("joingraph")
 
 
-def restore(disk: Disk, engine: Engine, journal: Journal) -> None:
-    """Bring an empty graph to its folder's snapshot."""
-    engine.restore(disk.found)
+def restore(disk: Disk, engine: Engine, journal: Journal) -> list[Quarantined]:
+    """Bring an empty graph to its folder's snapshot; gives the diffs that were set aside."""
+    try:
+        engine.restore(disk.found)
+    except MemoryError as error:
+        raise StoreError(f"{disk.found.path} needs more memory than there is") from error
     for column in journal.state.indexes:
         engine.index(column)
+    return read_aside(disk.found[ASIDE]) if ASIDE in disk.found else []
 
 
-def replay_all(disk: Disk, engine: Engine, journal: Journal, view: View) -> list[Quarantined]:
+def blocks_of(engine: Engine, quarantined: Sequence[Quarantined], view: View) -> Iterator[Block]:
+    """Write a graph as a snapshot's blocks."""
+    if quarantined:
+        yield Block(ASIDE, encode(Record("aside", 0, {}, entries_aside(quarantined, view)), 1, 0))
+    yield from engine.dump()
+
+
+def entries_aside(quarantined: Sequence[Quarantined], view: View) -> list[Entry]:
+    """Write diffs that were set aside as entries again."""
+    found = []
+    for each in quarantined:
+        table = find_table(each.table, view.tables)
+        fields = [table.schema.field(name) for name in each.pre]
+        pre = pa.Table.from_pylist([each.pre], pa.schema(fields))
+        post = None if each.post is None else pa.Table.from_pylist([each.post], table.schema)
+        found.append(Entry(each.operation, table.name, pre, post))
+    return found
+
+
+def read_aside(block: memoryview) -> list[Quarantined]:
+    """Read the diffs that were set aside."""
+    entries = decode(block[HEAD.size :]).entries
+    return [set_aside(entries, Refused(place, 0)) for place in range(len(entries))]
+
+
+def replay_all(
+    disk: Disk, engine: Engine, journal: Journal, view: View, *, upto: int = EVERY_NUMBER
+) -> list[Quarantined]:
     """Carry out what the log has beyond the graph; gives the diffs that were set aside.
 
     What the log has from before the snapshot is there for subscribers only.
     """
     found: list[Quarantined] = []
     for step in told(disk.steps(), disk):
+        if step.number > upto:
+            break
         if step.number <= disk.found.number:
             journal.tell(step.record.seq, step.number, step.record.changes_bytes)
             continue

@@ -66,7 +66,7 @@ class Subscription:
         journal = self._journal
         with journal.changed:
             acked = journal.subscriber(self.name).acked
-            if not isinstance(seq, int) or not acked <= seq <= self._seen:
+            if not is_whole(seq) or not acked <= seq <= self._seen:
                 raise StoreError(
                     f"subscriber {self.name!r} can acknowledge batches {acked} to {self._seen},"
                     f" which it has been told; found {seq!r:.100}"
@@ -81,6 +81,16 @@ class Subscription:
             return self._journal.waiting_bytes(self._journal.subscriber(self.name))
 
 
+def is_name(given: object) -> bool:
+    """Hold of what can name a subscriber."""
+    return isinstance(given, str) and 0 < len(given) <= NAME_CHARS_MAX
+
+
+def is_whole(given: object) -> bool:
+    """Hold of a whole number."""
+    return isinstance(given, int)
+
+
 def as_rows(changes: pa.Table) -> Forms:
     """Give view diffs by rows, the one form in which they are kept."""
     return Forms(lambda: changes, None, partial(Factorised, {}, changes))
@@ -88,11 +98,11 @@ def as_rows(changes: pa.Table) -> Forms:
 
 def subscribe(journal: Journal, name: str, *, max_bytes: int, when_full: str) -> Subscription:
     """Find a subscriber, or make it, to be told of the batches from now on."""
-    if not isinstance(name, str) or not 0 < len(name) <= NAME_CHARS_MAX:
+    if not is_name(name):
         raise StoreError(
             f"a subscriber is named by 1 to {NAME_CHARS_MAX} characters, found {name!r:.100}"
         )
-    if when_full not in WHEN_FULL or not isinstance(max_bytes, int) or max_bytes < 1:
+    if when_full not in WHEN_FULL or not is_whole(max_bytes) or max_bytes < 1:
         raise StoreError(
             f"subscribe({name!r:.100}): max_bytes is a positive number and when_full is one of"
             f" {', '.join(WHEN_FULL)}; found {max_bytes!r:.100} and {when_full!r:.100}"

@@ -26,12 +26,12 @@ class Faults:
         return self.taken >= self.fails_at
 
     def failing(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        def step(*given: Any, **named: Any) -> Any:
+        def step(*given: Any, dir_fd: int | None = None) -> Any:
             self.taken += 1
             if self.taken < self.fails_at or (self.taken > self.fails_at and not self.lasts):
-                return real(*given, **named)
+                return real(*given)
             if self.kind == "short" and name == "writev":
-                # Part of the bytes are written, then the disk is full.
+                # Part of the bytes is written, then the disk is full.
                 descriptor, parts = given
                 data = b"".join(parts)
                 os.write(descriptor, data[: len(data) // 2])

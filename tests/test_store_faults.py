@@ -1,7 +1,8 @@
-"""Every step on the disk fails once: a batch is refused or applied whole, and the next open is right."""
+"""Every step on the disk fails once: a batch is refused or applied whole, and all is right."""
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from tests.faults import Faults
 SQL = "SELECT r.a, r.n FROM r"
 TABLES = {"r": "CREATE TABLE r (a BIGINT, n BIGINT)"}
 VIEW = jg.View(SQL, TABLES)
-BATCHES = 9
+BATCHES = 6
 ENOUGH = 1_000  # steps are fewer
 
 
@@ -40,7 +41,7 @@ def work(folder: Path) -> set[int]:
         try:
             graph.apply([("insert", "r", [(number, 1), (number, 2)])], source="s", position=number)
             acknowledged.add(number)
-            if number == 5:
+            if number == 3:
                 graph.snapshot()
         except jg.StoreError:
             pass
@@ -49,19 +50,17 @@ def work(folder: Path) -> set[int]:
         except jg.StoreError:
             graph.close()
             return acknowledged
-    try:
+    with contextlib.suppress(jg.StoreError):
         graph.close()
-    except jg.StoreError:
-        pass
     return acknowledged
 
 
-@pytest.mark.parametrize("kind", ["ENOSPC", "EIO", "short"])
+@pytest.mark.parametrize("kind", ["EIO", "short"])
 @pytest.mark.parametrize("lasts", [False, True], ids=["once", "from then on"])
 def test_the_next_open_is_right_whichever_step_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, lasts: bool
 ) -> None:
-    monkeypatch.setattr(log, "SEGMENT_BYTES", 2_500)
+    monkeypatch.setattr(log, "SEGMENT_BYTES", 2_000)
     for step in range(1, ENOUGH):
         folder = tmp_path / str(step)
         with monkeypatch.context() as patch:
@@ -86,7 +85,7 @@ def test_a_full_disk_refuses_a_batch_and_the_graph_goes_on(
         graph.insert("r", [(1, 1), (1, 2)])
         with monkeypatch.context() as patch:
             Faults(patch, 1, "short", lasts=False)
-            with pytest.raises(jg.StoreError, match="cannot write .*No space left"):
+            with pytest.raises(jg.StoreError, match=r"cannot write .*No space left"):
                 graph.insert("r", [(2, 1), (2, 2)])
         assert held(graph) == {1}
         graph.insert("r", [(3, 1), (3, 2)])

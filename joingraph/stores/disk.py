@@ -1,7 +1,7 @@
 """A graph's folder in use: the log that grows, and the snapshot it goes on from.
 
     open_disk(path, view, ...)  ->  Disk       locked, read, with the records still to be replayed
-    Disk.append, sync, changes, forget, snapshot, close                       the contract of a store
+    Disk.append, sync, changes, forget, close                     the contract of a store
 
 What is in the folder is the snapshot of record n, and the log from n + 1 on. A new folder begins
 with the snapshot of record 0, which holds nothing but the view.
@@ -32,11 +32,12 @@ from joingraph.stores.state import State
 from joingraph.stores.unreadable import UNREADABLE
 from joingraph.view import View
 
+SMALL_BYTES = 4 << 20
 ANSWER = "answer-"  # the blocks of view diffs that a source may ask for again
 
 
 class Owner(NamedTuple):
-    """The view that a folder is opened for, and how its graph is made where nothing else is said."""
+    """The view that a folder is opened for, and how its graph is made unless told otherwise."""
 
     view: View
     key_index: tuple[str, ...]
@@ -115,10 +116,17 @@ class Disk:
         first, offset = self._answers[number]
         return read_changes(self.folder, first, offset, number)
 
-    def snapshot(self, state: State, blocks: Iterable[Block]) -> None:
-        """Write the graph down as it is now; older records are kept only for who waits for them."""
-        log = self.writing
-        log.rotate()
+    def rotate(self) -> int:
+        """Begin a new segment; gives the number of the last record before it."""
+        self.writing.rotate()
+        return self.writing.number
+
+    def is_small(self) -> bool:
+        """Say whether a snapshot is so quickly made that others may wait for it."""
+        return self.found.size + self.log_bytes() < SMALL_BYTES
+
+    def write(self, state: State, number: int, blocks: Iterable[Block]) -> None:
+        """Write the snapshot after a record, with what sources may ask for again."""
         wanted = [each.last for each in state.positions.sources.values() if each.last]
         answers = [
             Block(f"{ANSWER}{each.number}", [to_stream(self.changes(each.number))])
@@ -126,7 +134,18 @@ class Disk:
             if each.number in self._answers or f"{ANSWER}{each.number}" in self.found
         ]
         footer = footer_of(self.owner, self.identity, state)
-        write_snapshot(self.folder, log.number, footer, [*answers, *blocks])
+        write_snapshot(self.folder, number, footer, [*answers, *blocks])
+
+    def hand_over(self, owner: Owner, state: State, blocks: Iterable[Block]) -> None:
+        """Let the folder be of another view from here on: its snapshot is the first one."""
+        number, before = self.rotate(), (self.owner, self.identity)
+        self.owner = owner
+        self.identity = Identity(self.identity.graph, digest(owner.view, owner.key_index))
+        try:
+            self.write(state, number, blocks)
+        except BaseException:
+            self.owner, self.identity = before
+            raise
         self.use_newest()
 
     def use_newest(self) -> None:
@@ -201,14 +220,16 @@ def is_new(folder: Folder) -> bool:
     return True
 
 
-def begin(folder: Folder, owner: Owner) -> None:
-    """Make a graph's first files."""
+def begin(
+    folder: Folder, owner: Owner, state: State | None = None, blocks: Iterable[Block] = ()
+) -> None:
+    """Make a graph's first files; the state and the blocks of one that was elsewhere, if any."""
     for path in [*folder.unfinished(), folder.segment(1)]:
         files.unlink(path)
     identity = Identity(secrets.token_bytes(16), digest(owner.view, owner.key_index))
     log = Log(folder, identity, "fsync")
     log.begin(1)
-    write_snapshot(folder, 0, footer_of(owner, identity, State()), [])
+    write_snapshot(folder, 0, footer_of(owner, identity, state or State()), blocks)
     log.leave()
 
 

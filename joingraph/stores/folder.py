@@ -56,7 +56,7 @@ class Folder(NamedTuple):
 
     def unfinished(self) -> list[Path]:
         """List what a writer began and did not finish."""
-        return [each for each in self.path.glob("*.new") if NAME.fullmatch(each.stem)]
+        return [each for each in self.path.glob("*.new") if NAME.match(each.name)]
 
 
 def check_format(version: int, path: Path) -> None:

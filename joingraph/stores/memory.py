@@ -5,14 +5,10 @@ The contract is that of Disk; nothing is promised beyond the process.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import pyarrow as pa
 
 from joingraph.errors import StoreError
 from joingraph.stores.record import Record
-from joingraph.stores.snapshot import Block
-from joingraph.stores.state import State
 
 
 class Memory:
@@ -51,10 +47,6 @@ class Memory:
         """Drop what no subscriber waits for any more."""
         for number in [each for each in self._waiting if each < before]:
             del self._waiting[number]
-
-    def snapshot(self, state: State, blocks: Iterable[Block]) -> None:
-        """Refuse: there is no place for one."""
-        raise StoreError("this graph is kept in memory; make it with path=... to write it down")
 
     def close(self, *, complete: bool) -> None:
         """Drop everything."""

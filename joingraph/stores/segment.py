@@ -1,6 +1,6 @@
 """A segment of the log: a header, then records, back to back.
 
-    | JGLOG | format | first number | graph | view | checksum |      64 bytes
+    | JGLOG | format | first number | graph | checksum |      48 bytes
     | record | record | ...                                          (record.py)
 
 A crash may leave the last record of the last segment torn: it was never acknowledged, and is cut
@@ -23,7 +23,7 @@ from joingraph.stores.files import doing
 from joingraph.stores.folder import FORMAT, Identity, check_format
 from joingraph.stores.record import HEAD, MAGIC, Head, read_head
 
-HEADER = struct.Struct("<8sI4xQ16s16sQ")
+HEADER = struct.Struct("<8sI4xQ16sQ")
 SEGMENT_MAGIC = b"JGLOG\0\0\0"
 SEARCH_BYTES = 1 << 20
 
@@ -43,7 +43,7 @@ class Found(NamedTuple):
 
 def write_header(first: int, identity: Identity) -> bytes:
     """Begin a segment."""
-    packed = HEADER.pack(SEGMENT_MAGIC, FORMAT, first, identity.graph, identity.view, 0)[:-8]
+    packed = HEADER.pack(SEGMENT_MAGIC, FORMAT, first, identity.graph, 0)[:-8]
     return packed + struct.pack("<Q", xxhash.xxh3_64_intdigest(packed))
 
 
@@ -53,13 +53,13 @@ def check_header(descriptor: int, path: Path, first: int, identity: Identity) ->
         data = os.pread(descriptor, HEADER.size, 0)
     if len(data) < HEADER.size or not data.startswith(SEGMENT_MAGIC):
         raise StoreError(f"{path} is no segment of a log: its first bytes are damaged")
-    _, version, number, graph, view, checksum = HEADER.unpack(data)
+    _, version, number, graph, checksum = HEADER.unpack(data)
     if xxhash.xxh3_64_intdigest(data[:-8]) != checksum:
         raise StoreError(f"{path} is damaged in its header: bring it back from a backup")
     check_format(version, path)
     if number != first:
         raise StoreError(f"{path} holds the records from {number} on: it was renamed or swapped")
-    if (graph, view) != identity:
+    if graph != identity.graph:
         raise StoreError(f"{path} belongs to another graph: bring the right file back")
 
 

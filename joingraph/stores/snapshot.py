@@ -143,7 +143,7 @@ def write_snapshot(
 ) -> None:
     """Write a snapshot and put it in its place; then it is on the disk."""
     path = folder.snapshot(number)
-    new = path.with_name(path.name + ".new")
+    new = path.with_name(f"{path.name}.{os.getpid()}.new")
     files.unlink(new)
     descriptor = files.create(new)
     try:

@@ -13,7 +13,7 @@ from pathlib import Path
 import joingraph as jg
 from joingraph.stores import log
 from tests.bags import fold
-from tests.crash.feed import batches, view
+from tests.crash.feed import batches
 
 SEGMENT_BYTES = 3_000  # so that the log goes on in a new file every few batches
 
@@ -27,7 +27,7 @@ def live(folder: Path, seed: int, life: int, pipe: int) -> None:
         os.write(pipe, f"{text}\n".encode())
 
     tell("opening")
-    graph = jg.JoinGraph(view(), folder, engine="reference")
+    graph = jg.open(folder)
     subscription = graph.subscribe("watch")
     done = int(str(graph.positions().get("feed", 0)))
     tell(f"opened {done}")

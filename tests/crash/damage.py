@@ -6,6 +6,7 @@ python -m tests.crash.damage --cases 10000 --seed 1
 from __future__ import annotations
 
 import argparse
+import logging
 import random
 import shutil
 import tempfile
@@ -117,5 +118,6 @@ if __name__ == "__main__":
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
+    logging.disable()
     with tempfile.TemporaryDirectory() as scratch_folder:
         print(dict(run(Path(scratch_folder), arguments.cases, arguments.seed)))

@@ -124,10 +124,10 @@ def look(folder: Path, seen: Seen, model: Model) -> Seen:
     return seen._replace(applied=number)
 
 
-def run(folder: Path, kills: int, seed: int) -> Seen:
+def run(folder: Path, kills: int, seed: int, engine: str) -> Seen:
     """Kill so many times; gives how far the feed has come."""
     chance, model, seen = random.Random(seed), Model(seed), Seen(0, 0, 0)
-    jg.JoinGraph(view(), folder, engine="reference").close()
+    jg.JoinGraph(view(), folder, engine=engine).close()
     for life in range(kills):
         seen = follow(kill_once(folder, seed, life, chance), seen, model)
         seen = look(folder, seen, model)

@@ -1,0 +1,166 @@
+"""A graph that is kept somewhere: opened, logged to, followed, written down, and closed.
+
+JoinGraph (joingraph.py) puts the batches on top of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from types import TracebackType
+from typing import Self, cast
+
+from joingraph.engine import Engine
+from joingraph.engines import ClosedEngine
+from joingraph.errors import StoreError
+from joingraph.keeping import FailedEngine, Keeping, follow, for_view, open_graph
+from joingraph.positions import Position
+from joingraph.readable import Readable
+from joingraph.reading import indexable
+from joingraph.rebuild import load_from, still_there
+from joingraph.recovery import blocks_of
+from joingraph.snapshots import take_snapshot
+from joingraph.stores.disk import Disk
+from joingraph.stores.record import Record
+from joingraph.streaming import do_nothing
+from joingraph.subscriptions import WAITING_BYTES, Subscription, subscribe, unsubscribe
+from joingraph.view import View
+
+
+class Journaled(Readable):
+    """A graph with a history, in memory or in a folder."""
+
+    def __init__(self, keeping: Keeping) -> None:
+        super().__init__(keeping.owner.view)
+        self._keeping = keeping
+        self._open()
+
+    @property
+    def seq(self) -> int:
+        """The number of the last batch."""
+        return self._journal.state.seq
+
+    @property
+    def _key_index(self) -> tuple[str, ...]:
+        """The base tables whose keys are indexed."""
+        return self._keeping.owner.key_index
+
+    def _open(self) -> None:
+        """Bring the graph to what is kept of it."""
+        opened = open_graph(self._keeping, self._lock)
+        self.engine: Engine = opened.engine
+        self._journal, self._quarantined = opened.journal, opened.quarantined
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _commit(self, record: Record, finish: Callable[[], None] = do_nothing) -> int:
+        """Log what the engine has just done, or will when it finishes, or take it back."""
+        self._version += 1
+        try:
+            return self._journal.commit(record)
+        except BaseException as error:
+            finish()
+            if record.kind == "load":
+                self._fail(error)
+            else:
+                self.engine.undo()
+            raise
+
+    def _settle(self, number: int) -> None:
+        """Wait until what was done is as durable as was promised."""
+        try:
+            self._journal.store.sync(number)
+        except StoreError as error:
+            self._fail(error)
+            raise
+
+    def _fail(self, error: BaseException) -> None:
+        """Answer nothing more: what is in memory may not be what is on the disk."""
+        with self._lock:
+            self._version += 1
+            self.engine = cast(Engine, FailedEngine(str(error)))
+
+    def index(self, column: str) -> None:
+        """Keep an index on an output column, for conditions on it and for its order.
+
+        It is kept up under all changes. A column computed of several aliases cannot have one.
+        """
+        with self._lock:
+            found = indexable(self.view.plan, column)
+            if found in self._journal.state.indexes:
+                return
+            number = self._journal.commit(Record("index", self.seq, {"column": found}))
+            self.engine.index(found)
+        self._settle(number)
+
+    def positions(self) -> dict[str, Position]:
+        """Tell how far each source has been applied."""
+        with self._lock:
+            return self._journal.state.positions.last()
+
+    def subscribe(
+        self, name: str, *, max_bytes: int = WAITING_BYTES, when_full: str = "block"
+    ) -> Subscription:
+        """Get the view diffs of the batches from now on, or from the last acknowledged one on.
+
+        `when_full` says what happens when more than `max_bytes` of them wait: batches "block" until
+        some are acknowledged (LimitError after 30 s), or the subscriber is dropped ("drop").
+        """
+        return subscribe(self._journal, name, max_bytes=max_bytes, when_full=when_full)
+
+    def unsubscribe(self, name: str) -> None:
+        """Forget a subscriber, and the view diffs that only it waits for."""
+        unsubscribe(self._journal, name)
+
+    def snapshot(self) -> None:
+        """Write the whole graph down, so that opening it again need not replay the log so far."""
+        blocks = partial(blocks_of, self.engine, self._quarantined, self.view)
+        take_snapshot(self._journal, blocks)
+
+    def rebuild(self, view: View) -> None:
+        """Go on with another view over the same rows, where the graph keeps all that it needs.
+
+        What is not kept is refused by column. Positions, numbers and subscribers stay; batches wait
+        meanwhile, and memory for both graphs is needed. Indexes on columns that are gone are gone.
+        """
+        with self._journal.snapping, self._lock:
+            self._journal.check_writing()
+            keeping = for_view(self._keeping, view)
+            new, journal = keeping.owner.view, self._journal
+            engine = keeping.make()
+            load_from(self.engine, self.view, new, engine)
+            aside = [each for each in self._quarantined if each.table in new.tables]
+            state = replace(journal.state, indexes=still_there(journal.state.indexes, new))
+            for column in state.indexes:
+                engine.index(column)
+            if isinstance(journal.store, Disk):
+                journal.store.hand_over(keeping.owner, state, blocks_of(engine, aside, new))
+            journal.state, self._quarantined = state, aside
+            self.view, self.engine, self._keeping = new, engine, keeping
+            vars(self).pop("_keyed", None)  # which was of the old view
+            self._version += 1
+
+    def refresh(self) -> None:
+        """Follow the process that writes, on a graph that was opened with `readonly`."""
+        with self._lock:
+            self._version += 1
+            if not follow(self._journal, self.engine, self.view):
+                self._journal.store.close(complete=False)
+                self._open()
+
+    def close(self) -> None:
+        """Give the graph's memory and folder back; only its ViewDiffs stay valid."""
+        with self._lock:
+            self._version += 1
+            self.engine = cast(Engine, ClosedEngine())
+            self._journal.close()

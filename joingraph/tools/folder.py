@@ -1,0 +1,76 @@
+"""Reads a graph's folder for people: what is in it, and whether all of it is right.
+
+Neither needs the folder for itself: a process that writes is not disturbed.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import joingraph as jg
+from joingraph.keeping import as_folder, read_stored
+from joingraph.stores.disk import Disk, Owner
+from joingraph.stores.folder import Folder
+from joingraph.stores.state import State
+
+OPEN_BYTES_S = 20e6  # of log and snapshot that a restart takes in, at the least
+MIB = 1 << 20
+
+
+def inspect(path: Path) -> str:
+    """Tell what a folder holds, without building the graph."""
+    stored = read_stored(as_folder(path))
+    owner = Owner(stored.keyed_view, stored.key_index, stored.options)
+    disk = Disk(Folder(as_folder(path)), owner, None)
+    try:
+        state, records = State.from_json(disk.found.footer.get("state")), 0
+        for step in disk.steps():
+            if step.number > disk.found.number:
+                state.note(step.record, step.number)
+                records += 1
+        return "\n".join(
+            [*said(disk, state, records), f"view        {' '.join(owner.view.sql.split())}"]
+        )
+    finally:
+        disk.close(complete=False)
+
+
+def said(disk: Disk, state: State, records: int) -> list[str]:
+    """Say what was found, a line each."""
+    log_bytes = sum(disk.folder.segment(n).stat().st_size for n in disk.folder.segments())
+    seconds = (disk.found.size + log_bytes) / OPEN_BYTES_S
+    taken = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(disk.found.path.stat().st_mtime))
+    size = f"{disk.found.size / MIB:,.1f} MiB"
+    lines = [
+        f"graph       {disk.identity.graph.hex()}",
+        f"batches     {state.seq:,}",
+        f"snapshot    after record {disk.found.number:,}, {size}, {taken}",
+        f"log         {log_bytes / MIB:,.1f} MiB; records after the snapshot: {records:,}",
+        f"restart     about {seconds:,.1f} s",
+    ]
+    if disk.reader.torn:
+        lines.append(f"torn        {disk.reader.torn:,} bytes at the end do not read")
+    for name, position in state.positions.last().items():
+        lines.append(f"position    {name}: {position!r}")
+    for name, each in state.subscribers.items():
+        dropped = f"; dropped: {each.dropped}" if each.dropped else ""
+        lines.append(f"subscriber  {name}: acknowledged up to batch {each.acked:,}{dropped}")
+    return lines
+
+
+def verify(path: Path) -> str:
+    """Read everything a folder holds, rebuild its graph, and check both."""
+    with jg.open(path, readonly=True) as graph:
+        graph.check()
+        rows, seq = graph.count(), graph.seq
+    stored = read_stored(as_folder(path))
+    disk = Disk(Folder(as_folder(path)), Owner(stored.keyed_view, stored.key_index, {}), None)
+    try:
+        for name in disk.found:
+            checked = disk.found[name]
+            checked.release()
+        blocks = sum(1 for _ in disk.found)
+    finally:
+        disk.close(complete=False)
+    return f"{path} is right: {blocks} blocks, {seq:,} batches, {rows:,} rows in the view"

@@ -1,0 +1,106 @@
+"""A graph as portable files, and back: for another version, another engine, another place.
+
+    out/view.json      the view, how its graph is made, how far its sources have been applied
+    out/rows-0.arrow   what the first alias keeps, as an Arrow stream (kept_rows.py)
+    out/rows-1.arrow   ...
+
+Subscribers and the log stay behind: who loads the files begins anew with the next batch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from joingraph.errors import StoreError
+from joingraph.keeping import Keeping, as_folder, open_graph, read_stored
+from joingraph.kept_rows import block_name
+from joingraph.key_index import with_key_index
+from joingraph.stores import files
+from joingraph.stores.description import describe, read_view
+from joingraph.stores.disk import Owner, begin, is_new
+from joingraph.stores.files import doing
+from joingraph.stores.folder import Folder
+from joingraph.stores.lock import take_lock
+from joingraph.stores.snapshot import Block
+from joingraph.stores.state import State
+from joingraph.stores.unreadable import UNREADABLE
+
+VERSION = 1
+PIECE_BYTES = 16 << 20
+
+
+def dump(path: Path, out: Path) -> str:
+    """Write a graph's rows, and what it needs besides, into a new folder."""
+    stored = read_stored(as_folder(path))
+    view = stored.keyed_view
+    owner = Owner(view, stored.key_index, stored.options)
+    opened = open_graph(Keeping(as_folder(path), owner, None), RLock())
+    try:
+        with doing("create", out):
+            out.mkdir(mode=0o700)
+        blocks = list(opened.engine.dump())
+        for block in blocks:
+            write_new(out / f"{block.name}.arrow", block.pieces)
+        state = State(opened.journal.state.seq, opened.journal.state.positions)
+        state.indexes = opened.journal.state.indexes
+        said = {
+            "joingraph": VERSION,
+            "view": describe(view),
+            "key_index": list(stored.key_index),
+            "options": stored.options,
+            "state": state.to_json(),
+        }
+        write_new(out / "view.json", [json.dumps(said, indent=1).encode()])
+    finally:
+        opened.journal.close()
+    return f"{out}: {len(blocks)} aliases, {state.seq:,} batches"
+
+
+def write_new(path: Path, pieces: Any) -> None:
+    """Write a file that is not there yet."""
+    descriptor = files.create(path)
+    with open(descriptor, "wb") as file, doing("write", path):
+        file.writelines(pieces)
+
+
+def load(dumped: Path, path: Path) -> None:
+    """Make a graph's folder of the files that `dump` wrote."""
+    owner, state = read_dumped(dumped / "view.json")
+    target = as_folder(path)
+    with doing("create", target):
+        target.mkdir(mode=0o700, exist_ok=True)
+    lock = take_lock(target)
+    with open(lock, "rb"):
+        if not is_new(Folder(target)):
+            raise StoreError(f"{target} holds a graph already; name a new folder")
+        names = [block_name(alias) for alias in owner.view.plan.aliases]
+        blocks = (Block(name, pieces_of(dumped / f"{name}.arrow")) for name in names)
+        begin(Folder(target), owner, state, blocks)
+
+
+def read_dumped(path: Path) -> tuple[Owner, State]:
+    """Read what a dump says of its view."""
+    with doing("read", path):
+        text = path.read_bytes()
+    try:
+        said: Mapping[str, Any] = json.loads(text)
+        if said["joingraph"] != VERSION:
+            raise StoreError(f"{path} is of version {said['joingraph']!r:.20}, not {VERSION}")
+        key_index = tuple(map(str, said["key_index"]))
+        view, _ = with_key_index(read_view(said["view"]), key_index)
+        options = {str(name): str(each) for name, each in said["options"].items()}
+        return Owner(view, key_index, options), State.from_json(said["state"])
+    except UNREADABLE as error:
+        raise StoreError(f"{path} is not what dump writes: {error!r:.200}") from error
+
+
+def pieces_of(path: Path) -> Iterator[bytes]:
+    """Read a file in pieces."""
+    descriptor = files.read_from(path)
+    with open(descriptor, "rb") as file, doing("read", path):
+        while piece := file.read(PIECE_BYTES):
+            yield piece

@@ -1,0 +1,168 @@
+"""Malformed inputs for every reader of bytes: each is taken or refused by name, and quickly.
+
+    python -m tests.crash.malformed --inputs 200000 --seed 1
+
+Checksums keep accidents out; here they are made right, so that what lies behind them is met.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import os
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+import pyarrow as pa
+
+import joingraph as jg
+from joingraph.batch import Entry
+from joingraph.kept_rows import images, read_rows, rows_schema
+from joingraph.rows import to_table
+from joingraph.stores.description import describe, read_view
+from joingraph.stores.folder import Identity
+from joingraph.stores.record import HEAD, Record, decode, encode, read_head, to_stream
+from joingraph.stores.segment import HEADER, check_header, read_found, write_header
+from joingraph.stores.state import State
+from tests.crash.feed import SQL, view
+
+SECONDS_MAX = 1.0
+VIEW = view()
+TWEETS = pa.table({"author": [1, 2], "id": [3, 4], "text": ["x", None]})
+RECORD = Record(
+    "batch", 3, {"skip": True, "quarantine": False, "source": "s", "position": 4},
+    [Entry("insert", "tweet", None, TWEETS), Entry("update", "tweet", TWEETS, TWEETS)], TWEETS,
+)  # fmt: skip
+BYTES = b"".join(bytes(memoryview(part)) for part in encode(RECORD, 1, 0))
+IDENTITY = Identity(bytes(16), bytes(16))
+ALIAS = VIEW.plan.aliases[1]
+ROWS = pa.table([[1], [3], ["x"], [2]], schema=rows_schema(VIEW.plan, ALIAS))
+
+
+def read_payload(data: bytes) -> None:
+    """Read a record's payload."""
+    decode(memoryview(data), changes=True)
+
+
+def read_segment(data: bytes) -> None:
+    """Read a segment's header, and a record behind it."""
+    with NamedTemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        descriptor = os.open(file.name, os.O_RDONLY)
+        try:
+            read_head(data[HEADER.size :])
+            read_found(descriptor, HEADER.size, Path(file.name))
+            check_header(descriptor, Path(file.name), 1, IDENTITY)
+        finally:
+            os.close(descriptor)
+
+
+def read_kept(data: bytes) -> None:
+    """Read an alias' rows from a snapshot's block."""
+    for batch in read_rows(VIEW.plan, ALIAS, memoryview(data)):
+        list(images(VIEW.plan, ALIAS, batch))
+
+
+def read_arrow(data: bytes) -> None:
+    """Read rows that a caller hands over as Arrow."""
+    try:
+        table = pa.ipc.open_stream(pa.py_buffer(data)).read_all()
+        table.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError):
+        return
+    to_table(table, VIEW.tables["tweet"], "insert into tweet")
+
+
+def read_description(data: bytes) -> None:
+    """Read a stored view."""
+    read_view(read_json(data))
+
+
+def read_state(data: bytes) -> None:
+    """Read a stored state."""
+    State.from_json(read_json(data))
+
+
+def read_json(data: bytes) -> object:
+    """Read JSON as a snapshot's footer does, whose errors are met there."""
+    try:
+        return json.loads(data.decode())
+    except (ValueError, RecursionError):
+        return None
+
+
+def read_sql(data: bytes) -> None:
+    """Read a view's text."""
+    jg.View(data.decode("utf-8", "replace"), VIEW.tables)
+
+
+def state_bytes() -> bytes:
+    """Write a state down that has something of everything."""
+    state = State()
+    for number, record in enumerate(
+        (RECORD, Record("subscribe", 3, {"name": "n", "bytes": 5, "full": "drop"})), 1
+    ):
+        state.note(record, number)
+    return json.dumps(state.to_json()).encode()
+
+
+READERS: dict[str, tuple[Callable[[bytes], None], bytes]] = {
+    "record": (read_payload, BYTES[HEAD.size :]),
+    "segment": (read_segment, write_header(1, IDENTITY) + BYTES),
+    "rows": (read_kept, to_stream(ROWS).to_pybytes()),
+    "arrow": (read_arrow, to_stream(TWEETS).to_pybytes()),
+    "description": (read_description, json.dumps(describe(VIEW)).encode()),
+    "state": (read_state, state_bytes()),
+    "sql": (read_sql, SQL.encode()),
+}
+
+
+def mutated(data: bytes, chance: random.Random) -> bytes:
+    """Change bytes, cut, repeat, or write numbers that are too large."""
+    found = bytearray(data)
+    for _ in range(chance.choice([1, 1, 2, 5, 20])):
+        at = chance.randrange(len(found) + 1)
+        match chance.randrange(6):
+            case 0 | 1 | 2 if at < len(found):
+                found[at] = chance.choice([0, 1, 32, 127, 128, 255, chance.randrange(256)])
+            case 3:
+                found[at : at + 8] = chance.choice([b"\xff" * 8, bytes(8), b"\xff" * 7 + b"\x7f"])
+            case 4:
+                del found[at:]
+            case _:
+                piece = found[at : at + chance.randrange(1, 40)]
+                found[at:at] = piece * chance.choice([1, 2, 50])
+    return bytes(found)
+
+
+def inputs_survived(reader: str, *, inputs: int, seed: int) -> int:
+    """Hand malformed bytes to a reader; gives how many were refused by name."""
+    read, data = READERS[reader]
+    chance, refused = random.Random(seed), 0
+    for number in range(inputs):
+        given = mutated(data, chance)
+        began = time.perf_counter()
+        try:
+            read(given)
+        except jg.JoinGraphError:
+            refused += 1
+        except Exception as error:
+            shown = base64.b64encode(given).decode()
+            raise AssertionError(f"{reader}, input {number} of seed {seed}: {shown}") from error
+        assert time.perf_counter() - began < SECONDS_MAX, f"{reader}, input {number} hung"
+    return refused
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--inputs", type=int, default=200_000)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    for name in READERS:
+        each = arguments.inputs // len(READERS)
+        print(name, each, "inputs,", inputs_survived(name, inputs=each, seed=arguments.seed))

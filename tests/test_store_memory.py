@@ -1,0 +1,74 @@
+"""memory_limit: what has no room is refused before anything is changed."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import joingraph as jg
+
+VIEW = jg.View(
+    "SELECT F.fan, T.text FROM follower F JOIN tweet T ON F.author = T.author",
+    {
+        "follower": "CREATE TABLE follower (author BIGINT, fan BIGINT)",
+        "tweet": "CREATE TABLE tweet (author BIGINT, id BIGINT, text STRING)",
+    },
+)
+LIMIT = 4 << 20
+
+
+def tweets(first: int, count: int, text: str = "x") -> pa.Table:
+    """Make tweets of different authors."""
+    ids = list(range(first, first + count))
+    return pa.table({"author": ids, "id": ids, "text": [f"{text} {each}" for each in ids]})
+
+
+@pytest.mark.parametrize("form", ["rows", "idiffs", "factorised"])
+def test_a_graph_grows_to_its_limit_and_then_refuses(form: str) -> None:
+    graph = jg.JoinGraph(VIEW, memory_limit=LIMIT)
+    batches = 0
+    with pytest.raises(
+        jg.LimitError, match=r"memory_limit=4,194,304: the graph takes [\d,]+ bytes"
+    ):
+        for batches in range(1000):
+            graph.apply([("insert", "tweet", tweets(100 * batches, 100))], form=form)
+    stats = graph.stats()
+    assert stats["aliases"]["T"]["rows"] == 100 * batches
+    assert LIMIT / 4 < stats["bytes"] <= LIMIT
+    graph.check()
+    graph.delete("tweet", tweets(0, 10))
+
+
+def test_a_long_list_is_seen_before_it_grows() -> None:
+    graph = jg.JoinGraph(VIEW, memory_limit=LIMIT)
+    one = pa.table({"author": [7] * 1000, "fan": range(1000)})
+    with pytest.raises(jg.LimitError, match="nothing was changed"):
+        for _ in range(1000):
+            graph.load({"follower": one})
+    assert LIMIT / 8 < graph.stats()["bytes"] <= LIMIT
+
+
+def test_large_texts_are_refused_at_once() -> None:
+    graph = jg.JoinGraph(VIEW, memory_limit=LIMIT)
+    with pytest.raises(jg.LimitError):
+        graph.insert("tweet", tweets(0, 100, "x" * 100_000))
+    assert graph.stats()["aliases"]["T"]["rows"] == 0
+
+
+def test_a_batch_of_too_many_view_diffs_is_refused_and_can_be_streamed() -> None:
+    graph = jg.JoinGraph(VIEW, engine="reference")
+    graph.load({"follower": [(1, fan) for fan in range(50)]})
+    graph.max_view_diffs = 99
+    graph.insert("tweet", [(1, 1, "one")])
+    batch = [("insert", "tweet", [(1, 2, "two"), (1, 3, "three")])]
+    with pytest.raises(jg.LimitError, match=r"max_view_diffs=99: this batch makes 100 rows"):
+        graph.apply(batch)
+    assert graph.count() == 50
+    assert sum(len(block) for block in graph.stream(batch)) == 100
+
+
+def test_the_plain_engine_keeps_no_limit() -> None:
+    with pytest.raises(jg.LimitError, match="compiled engine"):
+        jg.JoinGraph(VIEW, engine="reference", memory_limit=LIMIT)
+    with pytest.raises(ValueError, match="number of bytes"):
+        jg.JoinGraph(VIEW, memory_limit=0)

@@ -34,6 +34,7 @@ from joingraph.errors import (
 )
 
 if TYPE_CHECKING:
+    from joingraph import spark
     from joingraph.joingraph import JoinGraph, open
     from joingraph.view import View
     from joingraph.viewdiff import ViewDiff
@@ -52,6 +53,7 @@ __all__ = [
     "ViewError",
     "__version__",
     "open",
+    "spark",
 ]
 
 _home_of = {
@@ -59,6 +61,7 @@ _home_of = {
     "View": "joingraph.view",
     "ViewDiff": "joingraph.viewdiff",
     "open": "joingraph.joingraph",
+    "spark": "joingraph.spark",
 }
 
 
@@ -66,7 +69,8 @@ def __getattr__(name: str) -> object:
     """Import the module that defines a public name, at its first use."""
     if name not in _home_of:
         raise AttributeError(f"module 'joingraph' has no attribute {name!r}")
-    value: object = getattr(import_module(_home_of[name]), name)
+    home = import_module(_home_of[name])
+    value: object = home if name == "spark" else getattr(home, name)
     globals()[name] = value
     return value
 

@@ -112,16 +112,39 @@ class BSMA:
 
     def followers(self, *, batch_rows: int = SLICE_ROWS) -> Iterator[pa.RecordBatch]:
         """Yield who follows whom, in an order that mixes all users."""
+        yield from self._followers(0, self.rows["follower"], batch_rows)
+
+    def _followers(self, begin: int, end: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
         users, pairs = self.rows["user"], self.rows["follower"]
         first = np.concatenate(([0], np.cumsum(follower_counts(users, pairs, self.seed))))
         order, circles = np.uint64(hash_of(self.seed, 1)), hash_of(self.seed, 2)
-        for start in range(0, pairs, batch_rows):
-            places = np.arange(start, min(start + batch_rows, pairs))
+        for start in range(begin, end, batch_rows):
+            places = np.arange(start, min(start + batch_rows, end))
             pair = shuffled(places, pairs, np.full(len(places), order))
             user = np.searchsorted(first, pair, side="right") - 1
             circle = mixed(user.astype(np.uint64) + np.uint64(circles))
             follower = shuffled(pair - first[user], users - 1, circle)
             yield record_batch("follower", user, follower + (follower >= user))
+
+    def between(self, table: str, start: int, stop: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a table numbered `start` up to `stop`, without making those before."""
+        if table == "user":
+            yield record_batch("user", np.arange(start, stop))
+        elif table == "follower":
+            yield from self._followers(start, stop, SLICE_ROWS)
+        else:
+            yield from self._posts(table, start, stop)
+
+    def _posts(self, table: str, start: int, stop: int) -> Iterator[pa.RecordBatch]:
+        """Make the slices that hold some of the rows asked for, and cut them."""
+        for each in self._slices():
+            is_tweet = table == "tweet"
+            first = each.tweet if is_tweet else each.retweet
+            count = each.tweets if is_tweet else each.retweets
+            low, high = max(start, first), min(stop, first + count)
+            if low < high:
+                rows = self._tweets_in(each) if is_tweet else self._retweets_in(each)
+                yield rows.slice(low - first, high - low)
 
     def tweets(self, *, batch_rows: int = SLICE_ROWS) -> Iterator[pa.RecordBatch]:
         """Yield every tweet, in the order of dates."""

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
-
-import sqlglot
-from sqlglot import exp
-from sqlglot.errors import SqlglotError
-from sqlglot.tokenizer_core import Token, TokenType
 
 import joingraph as jg
 from joingraph import demo
 from joingraph.bench.cli import add as add_bench
+from joingraph.declarations import declarations
+from joingraph.pipeline.cli import add as add_pipeline
+from joingraph.tools.cli import add as add_tools
 
-DEMO_S = 15.0
+DEMO_S, SPARK_DEMO_S = 15.0, 60.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -47,7 +46,12 @@ def commands() -> argparse.ArgumentParser:
 
     shown = found.add_parser("demo", help="watch subscribers' timelines being kept fresh")
     shown.add_argument(
-        "--seconds", type=positive, default=DEMO_S, help="how long to run (default: %(default)g)"
+        "--seconds",
+        type=positive,
+        help=f"how long to run (default: {SPARK_DEMO_S:g}; {DEMO_S:g} without Spark)",
+    )
+    shown.add_argument(
+        "--no-spark", action="store_true", help="feed the graph directly, without Spark"
     )
     shown.set_defaults(run=run_demo)
 
@@ -57,7 +61,9 @@ def commands() -> argparse.ArgumentParser:
     explained.add_argument("--dialect", default="spark", help="of the SQL (default: %(default)s)")
     explained.set_defaults(run=run_explain)
 
+    add_pipeline(found)
     add_bench(found)
+    add_tools(found)
     return parser
 
 
@@ -71,7 +77,10 @@ def positive(text: str) -> float:
 
 def run_demo(arguments: argparse.Namespace) -> None:
     """Show the demo on this terminal."""
-    demo.run(arguments.seconds, sys.stdout)
+    if arguments.no_spark or find_spec("pyspark") is None:
+        demo.run(arguments.seconds or DEMO_S, sys.stdout)
+    else:
+        jg.spark.run_demo(arguments.seconds or SPARK_DEMO_S, sys.stdout)
 
 
 def run_explain(arguments: argparse.Namespace) -> None:
@@ -79,34 +88,3 @@ def run_explain(arguments: argparse.Namespace) -> None:
     sql = arguments.view.read_text(encoding="utf-8")
     tables = declarations(arguments.tables.read_text(encoding="utf-8"), arguments.dialect)
     print(jg.View(sql, tables=tables, dialect=arguments.dialect).explain())
-
-
-def declarations(text: str, dialect: str) -> dict[str, str]:
-    """Cut a file of CREATE TABLE statements into one text for each table.
-
-    >>> declarations("CREATE TABLE a (x INT); CREATE TABLE b (y INT);", "spark")
-    {'a': 'CREATE TABLE a (x INT)', 'b': 'CREATE TABLE b (y INT)'}
-    """
-    found: dict[str, str] = {}
-    try:
-        for statement in statements(text, dialect):
-            table = sqlglot.parse_one(statement, read=dialect).find(exp.Table)
-            if table is None:
-                raise jg.ViewError(f"not a CREATE TABLE statement: {statement:.80}")
-            if table.name in found:
-                raise jg.ViewError(f"table {table.name} is declared twice; declare it once")
-            found[table.name] = statement
-    except (SqlglotError, ValueError) as error:
-        raise jg.ViewError(f"the file of CREATE TABLE statements: {error}") from error
-    return found
-
-
-def statements(text: str, dialect: str) -> Iterator[str]:
-    """Cut a text at the semicolons between its statements; comments around them are left out."""
-    found: list[Token] = []
-    for token in [*sqlglot.tokenize(text, read=dialect), Token(TokenType.SEMICOLON, ";")]:
-        if token.token_type is not TokenType.SEMICOLON:
-            found.append(token)
-        elif found:
-            yield text[found[0].start : found[-1].end + 1]
-            found = []

@@ -48,6 +48,9 @@ class Frame(NamedTuple):
     base_rows: int
     rates: tuple[float, ...]
     columns: tuple[Column, ...]
+    lag_s: float | None = None  # how long a row takes at the most from its source to a timeline
+    graph_bytes: int | None = None
+    view_bytes: int | None = None
 
 
 class Screen:
@@ -184,12 +187,24 @@ def coloured(text: str) -> str:
 def figures(frame: Frame) -> list[str]:
     """Say how much came in, how much went out, and what is kept of it."""
     rate = f"{frame.rates[-1]:>9,.0f}/s   {GREEN}{bars(frame.rates)}{PLAIN}"
+    lag = [] if frame.lag_s is None else [f"lag         {BOLD}{frame.lag_s:>12.2f}{PLAIN} s"]
+    view, graph = size(frame.view_bytes), size(frame.graph_bytes)
     return [
         f"diffs in    {BOLD}{frame.diffs:>12,}{PLAIN}   {rate}",
         f"diffs out   {BOLD}{frame.view_diffs:>12,}{PLAIN}",
-        f"view        {BOLD}{frame.view_rows:>12,}{PLAIN} rows, not stored",
-        f"graph       {BOLD}{frame.base_rows:>12,}{PLAIN} base rows, linked",
+        f"view        {BOLD}{frame.view_rows:>12,}{PLAIN} rows{view}, not stored",
+        f"graph       {BOLD}{frame.base_rows:>12,}{PLAIN} base rows{graph}, linked",
+        *lag,
     ]
+
+
+def size(count: int | None) -> str:
+    """Say a number of bytes, if it is known.
+
+    >>> size(3 * 2**20), size(None)
+    (' (3.0 MiB)', '')
+    """
+    return "" if count is None else f" ({count / 2**20:,.1f} MiB)"
 
 
 def bars(rates: tuple[float, ...]) -> str:

@@ -22,6 +22,7 @@ OUR_NAMES = {
     "LICENSE",
     "Makefile",
     "README.md",
+    "SECURITY.md",
     "benchmarks",
     "docs",
     "examples",

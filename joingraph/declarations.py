@@ -1,0 +1,43 @@
+"""A file of CREATE TABLE statements -> one text for each table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from joingraph.errors import ViewError
+
+
+def declarations(text: str, dialect: str) -> dict[str, str]:
+    """Cut a file of CREATE TABLE statements into one text for each table.
+
+    >>> declarations("CREATE TABLE a (x INT); CREATE TABLE b (y INT);", "spark")
+    {'a': 'CREATE TABLE a (x INT)', 'b': 'CREATE TABLE b (y INT)'}
+    """
+    found: dict[str, str] = {}
+    try:
+        for statement in statements(text, dialect):
+            table = sqlglot.parse_one(statement, read=dialect).find(exp.Table)
+            if table is None:
+                raise ViewError(f"not a CREATE TABLE statement: {statement:.80}")
+            if table.name in found:
+                raise ViewError(f"table {table.name} is declared twice; declare it once")
+            found[table.name] = statement
+    except (SqlglotError, ValueError) as error:
+        raise ViewError(f"the file of CREATE TABLE statements: {error}") from error
+    return found
+
+
+def statements(text: str, dialect: str) -> Iterator[str]:
+    """Cut a text at the semicolons between its statements; comments around them are left out."""
+    found: list[Token] = []
+    for token in [*sqlglot.tokenize(text, read=dialect), Token(TokenType.SEMICOLON, ";")]:
+        if token.token_type is not TokenType.SEMICOLON:
+            found.append(token)
+        elif found:
+            yield text[found[0].start : found[-1].end + 1]
+            found = []

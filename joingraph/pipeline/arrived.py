@@ -1,0 +1,141 @@
+"""Rows as they arrive of one source in one micro-batch -> images of base rows, in order.
+
+    _lane   _a _b _n   _op  _bad   _raw     the table's columns
+    part-1  17  0  0    0   NULL   NULL     1, "a"                 an insert
+    part-1  17  0  1    0   text   {"x…     NULL, NULL             a record that cannot be read
+
+Rows are ordered by (_a, _lane, _b, _n): time or version, file or partition, place, number; rows
+that are equal in these stay as they came, and they came in the order of their file. Where `_lane`
+is NULL throughout, the source has no positions.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from joingraph.definition import Table
+from joingraph.pipeline.changes import Images, Marks, Numbers, by_commit
+from joingraph.pipeline.deadletters import Dead
+from joingraph.pipeline.debezium import read_events
+from joingraph.pipeline.model import Source
+from joingraph.pipeline.positions import Places
+
+META: Final = {
+    "_lane": pa.string(),
+    "_a": pa.int64(),
+    "_b": pa.int64(),
+    "_n": pa.int64(),
+    "_op": pa.int8(),
+    "_bad": pa.string(),
+    "_raw": pa.string(),
+}
+
+
+class Told(NamedTuple):
+    """What a source has told in one micro-batch: images, where each stands, what was unreadable."""
+
+    images: Images
+    places: Places
+    dead: list[Dead]
+
+    def only(self, mask: Marks) -> Told:
+        """Keep the marked images."""
+        if mask.all():
+            return self
+        at = np.flatnonzero(mask)
+        rows, codes, follows = self.images
+        beside = np.diff(at, prepend=-2) == 1
+        images = Images(rows.take(pa.array(at)), codes[at], follows[at] & beside)
+        return Told(images, placed(self.places, at), self.dead)
+
+
+def tell(rows: pa.Table, source: Source, table: Table) -> Told:
+    """Read the rows of one source."""
+    rows = rows.take(pa.array(ordered(rows)))
+    is_bad = np.asarray(rows["_bad"].is_valid())
+    dead = dead_letters(rows.filter(pa.array(is_bad)), source) if is_bad.any() else []
+    rows = rows.filter(pa.array(~is_bad)) if is_bad.any() else rows
+    if source.debezium:
+        return events(rows, source, table, dead)
+    places = places_of(rows)
+    kept = pa.table(
+        [fitting(rows[field.name], field.type) for field in table.schema], names=table.schema.names
+    )
+    codes = rows["_op"].to_numpy().astype(np.int8)
+    if source.format == "delta":
+        order, follows = by_commit(table, kept, places.a, codes)
+        images = Images(kept.take(pa.array(order)), codes[order], follows)
+        return Told(images, placed(places, order), dead)
+    return Told(Images(kept, codes, following(rows, source)), places, dead)
+
+
+def ordered(rows: pa.Table) -> Numbers:
+    """Number the rows in the order of their source."""
+    lanes = rows["_lane"].combine_chunks().dictionary_encode()
+    names = lanes.dictionary.to_pylist()
+    rank = np.empty(len(names) + 1, np.int64)
+    rank[np.argsort(np.array(names, dtype=object), kind="stable")] = np.arange(len(names))
+    rank[-1] = -1
+    lane = rank[lanes.indices.fill_null(-1).to_numpy()]
+    a, b, n = (rows[name].to_numpy() for name in ("_a", "_b", "_n"))
+    return np.lexsort((n, b, lane, a)).astype(np.int64)
+
+
+def places_of(rows: pa.Table) -> Places:
+    """Read where rows stand."""
+    lanes = rows["_lane"].combine_chunks()
+    known = lanes if len(lanes) == 0 or lanes.null_count < len(lanes) else None
+    return Places(known, rows["_a"].to_numpy(), rows["_b"].to_numpy())
+
+
+def placed(places: Places, at: Numbers) -> Places:
+    """Take the numbered places."""
+    lanes = None if places.lanes is None else places.lanes.take(pa.array(at))
+    return Places(lanes, places.a[at], places.b[at])
+
+
+def following(rows: pa.Table, source: Source) -> Marks:
+    """Mark the rows that come right after the one before, in their source too.
+
+    Only rows of Parquet files are numbered; of the others, no half of a pair has been dropped.
+    """
+    lane = rows["_lane"].combine_chunks().dictionary_encode().indices.fill_null(-1).to_numpy()
+    next_one = np.diff(lane, prepend=-2) == 0
+    if source.format == "parquet":
+        next_one &= np.diff(rows["_n"].to_numpy(), prepend=-2) == 1
+    return np.asarray(next_one)
+
+
+def fitting(column: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
+    """Give an unsigned column its type back: Spark has none and brings a decimal."""
+    if pa.types.is_decimal(column.type) and pa.types.is_integer(type):
+        return column.cast(type)
+    return column
+
+
+def events(rows: pa.Table, source: Source, table: Table, dead: list[Dead]) -> Told:
+    """Read records of Debezium."""
+    records = rows["_raw"].to_pylist()
+    read = read_events(records, table, by_key=source.by_key)
+    at = np.array(read.record_of, np.int64)
+    for number, reason in read.bad:
+        dead.append(Dead(source.table, reason, origin(rows, number), records[number] or ""))
+    return Told(read.images, placed(places_of(rows), at), dead)
+
+
+def dead_letters(rows: pa.Table, source: Source) -> list[Dead]:
+    """Say of records that could not be read what they were."""
+    reasons, records = rows["_bad"].to_pylist(), rows["_raw"].to_pylist()
+    return [
+        Dead(source.table, reason, origin(rows, number), record or "")
+        for number, (reason, record) in enumerate(zip(reasons, records, strict=True))
+    ]
+
+
+def origin(rows: pa.Table, number: int) -> str:
+    """Say where a record comes from."""
+    lane, a, b, n = (rows[name][number].as_py() for name in ("_lane", "_a", "_b", "_n"))
+    return f"{lane or 'stream'} at {a}-{b}-{n}"

@@ -1,0 +1,58 @@
+"""A source and a pipeline as their owner describes them; nothing is opened or read here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+FORMATS: Final = {
+    "parquet": "a folder of Parquet files",
+    "csv": "a folder of CSV files",
+    "json": "a folder of files with a JSON object a line",
+    "delta": "a Delta table's change feed",
+    "redis": "a Redis stream",
+    "generator": "made-up data of a social network, at a given rate",
+    "kafka": "a Kafka topic of JSON objects (its jar must be in spark.jars)",
+}
+FILES: Final = ("parquet", "csv", "json", "delta")  # of which the path is a folder
+ON_ERROR: Final = ("stop", "dead_letter")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the diffs of one base table come from, and how they are written there.
+
+    `operation` names the column that says what a row is; without it every row is an insert.
+    `debezium`: each record is one envelope of Debezium. `before` is "key" where rows that go are
+    named by the table's declared key alone.
+    """
+
+    table: str
+    format: str
+    path: str = ""
+    operation: str = ""
+    debezium: bool = False
+    before: str = "full"
+    words: Mapping[str, str] = field(
+        default_factory=dict[str, str]
+    )  # the source's words -> ours (changes.WORDS)
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def by_key(self) -> bool:
+        """Hold if rows that go may be named by their key."""
+        return self.before == "key"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What one micro-batch did, as sinks and `status` are told."""
+
+    batch: int
+    diffs: int
+    view_diffs: int
+    dead: int
+    own_s: float  # from the arrival of the rows to the last sink
+    sinks_s: float
+    by_table: Mapping[str, int] = field(default_factory=dict[str, int])

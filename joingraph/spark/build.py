@@ -1,0 +1,206 @@
+"""Makes a pipeline of views, sources and sinks.
+
+pipeline(view, sources={"tweet": {"format": "parquet", "path": "data/tweet"}}, sink=print)
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+
+from joingraph.definition import Table
+from joingraph.errors import StoreError, ViewError
+from joingraph.names import quoted, suggest
+from joingraph.pipeline.driver import Driver, Line
+from joingraph.pipeline.keeping import Options, keep
+from joingraph.pipeline.model import FILES, FORMATS, ON_ERROR, Source
+from joingraph.pipeline.sink import Call, Memory, Sink
+from joingraph.pipeline.status import Status
+from joingraph.spark.confirm import confirm
+from joingraph.spark.feed import Feed
+from joingraph.spark.filters import pruned
+from joingraph.spark.run import AVAILABLE_NOW, Pipeline, Plan
+from joingraph.spark.start import session
+from joingraph.view import View
+
+MODES = ("auto", "local")
+NAME = re.compile(r"[A-Za-z0-9_.-]{1,60}")
+Sinks = Sink | Callable[..., object] | Mapping[str, Any] | Iterable[Any] | None
+
+
+class Graphs(NamedTuple):
+    """Where and how the graphs are kept."""
+
+    home: Path | None
+    engine: str
+    durability: str
+
+
+def pipeline(
+    views: View | Iterable[View],
+    *,
+    sources: Mapping[str, object],
+    sink: Sinks = None,
+    mode: str = "auto",
+    trigger: str = AVAILABLE_NOW,
+    name: str = "joingraph",
+    path: str | Path | None = None,
+    on_error: str = "stop",
+    engine: str = "auto",
+    durability: str = "fsync",
+    spark: SparkSession | None = None,
+) -> Pipeline:
+    """Make a pipeline: the diffs of the sources go into the views' graphs, view diffs to sinks.
+
+    `sources`: for each base table a streaming DataFrame, or a dict with `format`, `path` and the
+    other fields of joingraph.pipeline.model.Source. `sink`: one or several, for all views, or a
+    dict of them by view. `trigger`: "available_now" does what is there and ends; or an interval.
+    `path`: the folder of graphs, checkpoint, dead letters and status; with it, a pipeline goes on
+    where it stood.
+    """
+    checked(mode, on_error, name)
+    place = Path(path).absolute() if path is not None else None
+    kept, tables = narrowed([views] if isinstance(views, View) else list(views))
+    specified = specify(sources, tables)
+    graphs = Graphs(place, engine, durability)
+    lines = [line(view, specified, sinks_of(view, sink), graphs) for view in kept]
+    delta = any(each.format == "delta" for each in specified.values()) or needs_delta(lines)
+    spark = spark or session(delta=delta)
+    readers = {n: each for n, each in sources.items() if isinstance(each, DataFrame)}
+    feed = Feed(spark, [each.keeping.graph.view for each in lines], readers)
+    home = place or Path(tempfile.mkdtemp(prefix="joingraph-"))
+    stream, check = feed.stream(specified, tables), confirm(specified, tables, home / "checkpoint")
+    plan = Plan(name, specified, tables, stream, home / "checkpoint", trigger, check)
+    dead = home / "dead_letters" if on_error == "dead_letter" else None
+    return Pipeline(plan, Driver(specified, tables, lines, dead), Status(home / "status.json"))
+
+
+def narrowed(views: list[View]) -> tuple[list[View], dict[str, Table]]:
+    """Leave out the columns that no view reads, and make the views over what is left."""
+    if len({view.name for view in views}) < len(views) or not views:
+        raise ViewError("a pipeline takes one view or more, each with a name of its own")
+    kept = [pruned(view) for view in views]
+    tables = merged(kept)
+    return [View(view.sql, tables, view.dialect) for view in kept], tables
+
+
+def checked(mode: str, on_error: str, name: str) -> None:
+    """Refuse options that are not known."""
+    if mode not in MODES:
+        raise StoreError(f"mode={mode!r} is not there; the graph runs in the driver: mode='local'")
+    if on_error not in ON_ERROR:
+        raise StoreError(f"on_error={on_error!r} is not known; choose one of {', '.join(ON_ERROR)}")
+    if not NAME.fullmatch(name):
+        raise StoreError(f"name={name!r}: a pipeline's name is up to 60 letters, digits, - _ and .")
+
+
+def merged(views: Iterable[View]) -> dict[str, Table]:
+    """Give every base table the columns that any of the views reads."""
+    found: dict[str, Table] = {}
+    for view in views:
+        used = {alias.table for alias in view.definition.aliases}
+        for table in (each for each in view.tables.values() if each.name in used):
+            other = found.get(table.name, table)
+            found[table.name] = joined(other, table)
+    return found
+
+
+def joined(one: Table, other: Table) -> Table:
+    """Put the columns of two declarations of a table together."""
+    schema = one.schema
+    for field in other.schema:
+        at = schema.get_field_index(field.name)
+        if at < 0:
+            schema = schema.append(field)
+        elif schema.field(at) != field:
+            raise ViewError(
+                f"{one.name}.{field.name} is {schema.field(at).type} in one view and {field.type} "
+                "in another; declare it alike"
+            )
+    return Table(one.name, schema, one.key or other.key)
+
+
+def specify(sources: Mapping[str, object], tables: Mapping[str, Table]) -> dict[str, Source]:
+    """Read what each source is."""
+    found: dict[str, Source] = {}
+    for name, said in sources.items():
+        if name not in tables:
+            near = suggest(name, tables)
+            hint = f"; did you mean {quoted(near)}?" if near else ""
+            raise StoreError(f"sources: no view reads a table {quoted(name)}{hint}")
+        found[name] = source_of(name, said)
+        if found[name].by_key and not tables[name].key:
+            raise StoreError(
+                f'sources: {name} has before = "key" and declares no key; add PRIMARY KEY (...)'
+            )
+    missing = [name for name in tables if name not in found]
+    if missing:
+        raise StoreError(f"sources: nothing is said of the table {', '.join(missing)}")
+    return found
+
+
+def source_of(name: str, said: Any) -> Source:
+    """Read one source."""
+    if isinstance(said, Source):
+        return replace(said, table=name)
+    if isinstance(said, DataFrame):
+        return Source(name, "dataframe")
+    if isinstance(said, (list, tuple)) and len(said) == 2 and isinstance(said[0], DataFrame):
+        return replace(source_of(name, {"format": "dataframe", **said[1]}), table=name)
+    if not isinstance(said, Mapping):
+        raise StoreError(
+            f"sources: {name} is a streaming DataFrame or a dict with `format` and `path`, found "
+            f"{type(said).__name__}"
+        )
+    known = {field.name for field in fields(Source)} - {"table"}
+    for key in said:
+        if key not in known:
+            near = suggest(str(key), known)
+            hint = f"; did you mean {quoted(near)}?" if near else f"; it has {', '.join(known)}"
+            raise StoreError(f"sources: {name} has no field {key!r}{hint}")
+    if said.get("format") not in (*FORMATS, "dataframe"):
+        raise StoreError(
+            f"sources: {name} has the format {said.get('format')!r}; choose one of "
+            f"{', '.join(FORMATS)}"
+        )
+    found = Source(table=name, **said)
+    is_local = found.format in FILES and "://" not in found.path
+    # Spark's process may have begun in another folder than the one we are in.
+    return replace(found, path=str(Path(found.path).absolute())) if is_local else found
+
+
+def sinks_of(view: View, sink: Sinks) -> dict[str, Sink]:
+    """Give the sinks of a view, each under a name."""
+    if isinstance(sink, Mapping):
+        sink = sink.get(view.name)
+    if sink is None:
+        found: list[Any] = [Memory()]
+    elif isinstance(sink, Iterable):
+        found = list(sink)
+    else:
+        found = [sink]
+    sinks = [each if hasattr(each, "guarantee") else Call(each) for each in found]
+    return {f"{view.name}.{number}.{type(s).__name__}": s for number, s in enumerate(sinks)}
+
+
+def needs_delta(lines: Iterable[Line]) -> bool:
+    """Hold if any sink writes Delta."""
+    return any(getattr(sink, "delta", False) for line in lines for sink in line.sinks.values())
+
+
+def line(
+    view: View, sources: Mapping[str, Source], sinks: Mapping[str, Sink], graphs: Graphs
+) -> Line:
+    """Make a view's graph, with its outbox and sinks."""
+    used = {alias.table for alias in view.definition.aliases}
+    keyed = sorted(name for name in used if sources[name].by_key)
+    # A row known by its key alone may never have passed the filter, and then nobody misses it.
+    missing = "skip" if keyed else "error"
+    options = Options(graphs.engine, missing, graphs.durability, keyed)
+    return Line(keep(view, graphs.home, options, list(sinks)), sinks)

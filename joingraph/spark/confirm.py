@@ -1,0 +1,80 @@
+"""Confirms that the files of a micro-batch still have the columns they had when it was planned.
+
+Spark reads a column that a Parquet file lacks as NULL, and the filter would drop the row without a
+word. So the footers of new files are looked at before anything is applied. Which files are new,
+Spark has written into its checkpoint by then:
+
+    checkpoint/sources/0/7      v1
+                                {"path": "file:///data/tweet/2.parquet", "batchId": 7, …}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import pyarrow.parquet as pq
+
+from joingraph.definition import Table
+from joingraph.errors import StoreError
+from joingraph.pipeline.model import Source
+
+
+def confirm(
+    sources: Mapping[str, Source], tables: Mapping[str, Table], checkpoint: Path
+) -> Callable[[], None]:
+    """Make a check of the files that have come since it was last called."""
+    columns = {
+        name: [*tables[name].schema.names, *([source.operation] if source.operation else [])]
+        for name, source in sources.items()
+        if source.format == "parquet"
+    }
+    folders = {name: Path(sources[name].path).resolve() for name in columns}
+    seen: dict[Path, int] = {}
+
+    def check() -> None:
+        for path in new_files(checkpoint / "sources", seen) if columns else ():
+            for name, folder in folders.items():
+                if path.is_relative_to(folder):
+                    check_file(name, path, columns[name])
+
+    return check
+
+
+def new_files(logs: Path, seen: dict[Path, int]) -> Iterator[Path]:
+    """Yield the local files that Spark has noted since the last time, and note how far that is."""
+    for folder in sorted(logs.glob("*")):
+        last = seen.get(folder, -1)
+        for log in folder.glob("[0-9]*"):
+            number = int(log.name.removesuffix(".compact"))
+            if number > last:
+                seen[folder] = max(number, seen.get(folder, -1))
+                yield from files_in(log, number)
+
+
+def files_in(log: Path, number: int) -> Iterator[Path]:
+    """Yield the local files of one log; a compact one repeats the files of earlier ones."""
+    for line in log.read_text(encoding="utf-8").splitlines():
+        if line.startswith("{"):
+            said = json.loads(line)
+            place = urlparse(said.get("path", ""))
+            if said.get("batchId") == number and place.scheme == "file":
+                yield Path(unquote(place.path))
+
+
+def check_file(name: str, path: Path, columns: list[str]) -> None:
+    """Look at one file's footer."""
+    try:
+        there = pq.read_schema(path).names
+    except FileNotFoundError:
+        return
+    known = {each.lower() for each in there}
+    missing = [column for column in columns if column.lower() not in known]
+    if missing:
+        raise StoreError(
+            f"{name}: the file {path} has no column {', '.join(missing)}; it has "
+            f"{', '.join(there)}. Nothing of this micro-batch was applied: mend the file, "
+            "or change the view and its tables"
+        )

@@ -1,0 +1,145 @@
+"""A view's conditions and columns as Spark SQL, so that what does not matter never leaves the JVM.
+
+    F.a > 5 AND F.k joined          ->  (a > 5) AND k IS NOT NULL
+    two aliases, or two views       ->  one condition OR the other
+
+The graph judges every row again, so a filter here may let too much through and never too little.
+Only functions of one meaning in Spark and in joingraph are taken over, in the order of the view
+and up to the first that is not: a row that an earlier condition drops raises no error in a later
+one, there as here. Columns are made of Spark's own objects; no text is ever pasted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
+from operator import and_, or_
+
+import pyarrow as pa
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import functions as F
+
+from joingraph.definition import Table
+from joingraph.errors import ViewError
+from joingraph.expression import Call, Column, Expression, Literal, columns_of
+from joingraph.plan.model import AliasPlan
+from joingraph.spark.types import spark_type
+from joingraph.view import View
+
+Make = Callable[[Sequence[SparkColumn]], SparkColumn]
+MAKERS: Mapping[str, Make] = {
+    "equal": lambda args: args[0] == args[1],
+    "not_equal": lambda args: args[0] != args[1],
+    "less": lambda args: args[0] < args[1],
+    "less_equal": lambda args: args[0] <= args[1],
+    "greater": lambda args: args[0] > args[1],
+    "greater_equal": lambda args: args[0] >= args[1],
+    "not_distinct": lambda args: args[0].eqNullSafe(args[1]),
+    "distinct": lambda args: ~args[0].eqNullSafe(args[1]),
+    "in": lambda args: reduce(or_, (args[0] == each for each in args[1:])),
+    "is_null": lambda args: args[0].isNull(),
+    "is_true": lambda args: args[0].eqNullSafe(F.lit(True)),
+    "is_false": lambda args: args[0].eqNullSafe(F.lit(False)),
+    "not": lambda args: ~args[0],
+    "and": lambda args: reduce(and_, args),
+    "or": lambda args: reduce(or_, args),
+}
+
+
+def wanted(views: Iterable[View], table: Table) -> SparkColumn | None:
+    """Say which rows of a table matter to any of the views; None where all of them may."""
+    aliases = [alias for view in views for alias in view.plan.aliases if alias.table == table.name]
+    conditions = [condition(alias) for alias in aliases]
+    found = [each for each in conditions if each is not None]
+    return reduce(or_, found) if found and len(found) == len(aliases) else None
+
+
+def condition(alias: AliasPlan) -> SparkColumn | None:
+    """Say which rows pass an alias' filter, as far as Spark can tell; None where it cannot."""
+    parts: list[SparkColumn] = []
+    for each in alias.conditions:
+        made = translated(each)
+        if made is None:
+            return reduce(and_, parts) if parts else None
+        parts.append(made)
+    for key in (each for vertex in alias.keys for each in vertex):
+        column = innermost(key)
+        if column is not None:
+            parts.append(F.col(quoted(column.name)).isNotNull())
+    return reduce(and_, parts) if parts else None
+
+
+def innermost(key: Expression) -> Column | None:
+    """Find the column that a key is, or is a cast of: NULL exactly where the key is."""
+    if isinstance(key, Call) and key.function == "cast":
+        return innermost(key.args[0])
+    return key if isinstance(key, Column) else None
+
+
+def translated(expression: Expression) -> SparkColumn | None:
+    """Make a Spark column of an expression; None where the two might differ."""
+    match expression:
+        case Column(_, name, _):
+            return F.col(quoted(name))
+        case Literal():
+            return literal(expression)
+        case Call("cast", (inner,), type):
+            made = translated(inner)
+            return made.cast(spark_type(type)) if made is not None and widens(inner, type) else None
+        case Call(function, args, _):
+            if function not in MAKERS or any(pa.types.is_timestamp(each.type) for each in args):
+                return None
+            parts = [translated(each) for each in args]
+            known = [each for each in parts if each is not None]
+            return MAKERS[function](known) if len(known) == len(args) else None
+
+
+def widens(inner: Expression, type: pa.DataType) -> bool:
+    """Hold for casts that lose nothing, whoever does them."""
+    for is_one in (pa.types.is_signed_integer, pa.types.is_floating):
+        if is_one(inner.type) and is_one(type):
+            return bool(inner.type.bit_width <= type.bit_width)
+    return False
+
+
+def literal(expression: Literal) -> SparkColumn:
+    """Make a constant of exactly the type it has in the view."""
+    return F.lit(expression.value).cast(spark_type(expression.type))
+
+
+def quoted(name: str) -> str:
+    """Name a column so that Spark takes every character of it as it is."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def used(view: View, table: Table) -> set[str]:
+    """Name the columns of a table that a view reads, and its key."""
+    aliases = {each.name for each in view.definition.aliases if each.table == table.name}
+    read = [*view.definition.conditions, *(each.value for each in view.definition.output)]
+    names = {each.name for one in read for each in columns_of(one) if each.alias in aliases}
+    return names | set(table.key)
+
+
+def pruned(view: View) -> View:
+    """Make the same view over tables that have only the columns it reads.
+
+    Its text may name others, in a subquery that hands them to nobody; then all columns stay.
+    """
+    tables = {name: narrow(view, table) for name, table in view.tables.items()}
+    try:
+        found = View(view.sql, tables, view.dialect)
+    except ViewError:
+        return view
+    same = (
+        found.definition.aliases == view.definition.aliases
+        and found.definition.conditions == view.definition.conditions
+        and found.definition.output == view.definition.output
+    )
+    return found if same else view
+
+
+def narrow(view: View, table: Table) -> Table:
+    """Leave out the columns of a table that a view does not read."""
+    names = used(view, table)
+    fields = [field for field in table.schema if field.name in names]
+    return Table(table.name, pa.schema(fields or [table.schema.field(0)]), table.key)

@@ -1,0 +1,150 @@
+"""A pipeline that runs: Structured Streaming hands micro-batches to the driver, one by one."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from joingraph.definition import Table
+from joingraph.errors import StoreError
+from joingraph.joingraph import JoinGraph
+from joingraph.pipeline.driver import Driver, Turn
+from joingraph.pipeline.model import Progress, Source
+from joingraph.pipeline.status import Status
+from joingraph.spark.feed import apart
+
+AVAILABLE_NOW = "available_now"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that a pipeline is made of, settled before it starts."""
+
+    name: str
+    sources: Mapping[str, Source]
+    tables: Mapping[str, Table]
+    stream: DataFrame
+    checkpoint: Path
+    trigger: str
+    confirm: Callable[[], None]
+
+
+class Pipeline:
+    """Runs in the background from `start` on; `run` waits until there is nothing left to do.
+
+    Used as a context manager, it starts and stops with the block.
+    """
+
+    def __init__(self, plan: Plan, driver: Driver, status: Status) -> None:
+        self.plan, self.driver, self.status = plan, driver, status
+        self.on_progress: Callable[[Progress], object] | None = None
+        self._query: StreamingQuery | None = None
+        self._failure: BaseException | None = None
+
+    @property
+    def graphs(self) -> dict[str, JoinGraph]:
+        """The graphs, by the names of their views."""
+        graphs = [line.keeping.graph for line in self.driver.lines]
+        return {graph.view.name: graph for graph in graphs}
+
+    @property
+    def graph(self) -> JoinGraph:
+        """The graph of a pipeline with one view."""
+        (graph,) = self.graphs.values()
+        return graph
+
+    def start(self) -> Self:
+        """Start taking micro-batches; what an earlier run left in the outbox goes out first."""
+        if self._query is not None and self._query.isActive:
+            raise StoreError(f"the pipeline {self.plan.name} is running already")
+        self.driver.open()
+        writer = self.plan.stream.writeStream.queryName(self.plan.name)
+        writer = writer.foreachBatch(self._take)
+        writer = writer.option("checkpointLocation", str(self.plan.checkpoint))
+        if self.plan.trigger == AVAILABLE_NOW:
+            writer = writer.trigger(availableNow=True)
+        else:
+            writer = writer.trigger(processingTime=self.plan.trigger)
+        self.status.started(self.plan.name)
+        self._query = writer.start()
+        return self
+
+    def run(self, seconds: float | None = None) -> Self:
+        """Run until everything that is there is done, until stopped, or for so many seconds."""
+        self.start()
+        try:
+            self.wait(seconds)
+        finally:
+            self.stop()
+        return self
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the end, or for so many seconds; tell whether it has ended."""
+        assert self._query is not None, "a pipeline is started before it is waited for"
+        try:
+            if seconds is None:
+                self._query.awaitTermination()
+                return True
+            timeout: Any = seconds  # Spark takes fractions and says it takes integers
+            return bool(self._query.awaitTermination(timeout))
+        except StreamingQueryException as error:
+            self.status.failed(str(self._failure or error))
+            if self._failure is not None:
+                raise self._failure from None
+            raise
+
+    def stop(self) -> None:
+        """Stop after the micro-batch that is being taken, and close the sinks."""
+        if self._query is not None:
+            self._query.stop()
+            self._query = None
+            self.driver.close()
+            self.status.stopped()
+
+    def close(self) -> None:
+        """Stop, and let the graphs go: another process may open them then."""
+        self.stop()
+        for graph in self.graphs.values():
+            graph.close()
+
+    def _take(self, rows: DataFrame, batch: int) -> None:
+        """Take one micro-batch; Spark calls this."""
+        try:
+            begin = time.perf_counter()
+            self.plan.confirm()
+            arrow = rows.toArrow()
+            arrived = apart(arrow, self.plan.sources, self.plan.tables)
+            turn = Turn(query_id(self.plan.checkpoint), batch)
+            progress = self.driver.take(turn, arrived)
+            self.status.advanced(progress, time.perf_counter() - begin)
+            if self.on_progress:
+                self.on_progress(progress)
+        except BaseException as error:
+            self._failure = error
+            raise
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+def query_id(checkpoint: Path) -> str:
+    """Read the number that Spark gave the query when its checkpoint was made."""
+    said: dict[str, Any] = json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))
+    return str(said["id"])

@@ -1,0 +1,113 @@
+"""The sink of Delta tables: view diffs appended, or the view itself kept by MERGE.
+
+    diffs   columns of the view, _change_type, _count, _seq, _diff     appended, a batch a commit
+    view    columns of the view, _count                                a row once, with its count
+
+Delta remembers the last (sink, batch) that a table took, in the commit itself, and passes over
+one that comes again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StringType
+
+from joingraph.errors import StoreError
+from joingraph.pipeline.sink import EXACTLY_ONCE
+from joingraph.spark.filters import quoted
+from joingraph.spark.types import spark_schema
+from joingraph.view import View
+from joingraph.viewdiff import ViewDiff
+
+CONTENTS: Final = ("diffs", "view")
+TURN: Final = "spark.databricks.delta.write"
+
+
+class Delta:
+    """Writes view diffs, or the view, to a Delta table at a path."""
+
+    guarantee = EXACTLY_ONCE
+    delta = True  # the session must know Delta
+
+    def __init__(self, path: str, *, content: str = "diffs", name: str = "joingraph") -> None:
+        if content not in CONTENTS:
+            raise StoreError(f"a Delta sink holds {content!r}; choose {' or '.join(CONTENTS)}")
+        self.path = path if "://" in path else str(Path(path).absolute())
+        self.content, self.name = content, name
+
+    def open(self, view: View) -> None:
+        """Make the table, if it is not there."""
+        found = SparkSession.getActiveSession()
+        assert found is not None, "a pipeline has its session before its sinks"
+        self.spark, self.columns = found, view.schema.names
+        schema = spark_schema(view.schema).add("_count", LongType())
+        if self.content == "diffs":
+            schema = spark_schema(view.schema).add("_change_type", StringType())
+            schema = schema.add("_count", LongType()).add("_seq", LongType())
+            schema = schema.add("_diff", LongType())
+        made = DeltaTable.createIfNotExists(found).location(self.path).addColumns(schema)
+        # Delta keeps a change feed of the view; of view diffs it could not, they are one already.
+        feed = str(self.content == "view").lower()
+        self.table = made.property("delta.enableChangeDataFeed", feed).execute()
+
+    def last(self) -> int:
+        """Give the number of the last batch that a commit of the table names."""
+        jvm: Any = self.spark._jvm
+        log = jvm.org.apache.spark.sql.delta.DeltaLog
+        found = log.forTableWithSnapshot(self.spark._jsparkSession, self.path)
+        named = found._2().transactions()
+        return int(named.apply(self.name)) if named.contains(self.name) else 0
+
+    def write(self, diff: ViewDiff) -> None:
+        """Write a batch; Delta passes over one it has."""
+        if not len(diff):
+            return
+        if self.content == "diffs":
+            rows = self.spark.createDataFrame(without_dictionaries(diff.to_arrow(positions=True)))
+            writer = rows.write.format("delta").mode("append")
+            writer = writer.option("txnAppId", self.name).option("txnVersion", diff.seq)
+            writer.save(self.path)
+        else:
+            self.merge(diff)
+
+    def merge(self, diff: ViewDiff) -> None:
+        """Bring the view up to date: rows come, go, and change their counts."""
+        net = without_dictionaries(diff.to_arrow(net=True))
+        if not len(net):
+            return
+        sign = F.when(F.col("_change_type") == "insert", F.lit(1)).otherwise(F.lit(-1))
+        rows = self.spark.createDataFrame(net).withColumn("_count", F.col("_count") * sign)
+        rows = rows.drop("_change_type")
+        same = F.lit(True)
+        for name in self.columns:
+            same &= F.col(f"old.{quoted(name)}").eqNullSafe(F.col(f"new.{quoted(name)}"))
+        left = F.col("old._count") + F.col("new._count")
+        merge = self.table.alias("old").merge(rows.alias("new"), same)
+        merge = merge.whenMatchedDelete(left == 0)
+        merge = merge.whenMatchedUpdate(set={"_count": left})
+        merge = merge.whenNotMatchedInsertAll()
+        self.spark.conf.set(f"{TURN}.txnAppId", self.name)
+        self.spark.conf.set(f"{TURN}.txnVersion", str(diff.seq))
+        try:
+            merge.execute()
+        finally:
+            self.spark.conf.unset(f"{TURN}.txnAppId")
+            self.spark.conf.unset(f"{TURN}.txnVersion")
+
+    def close(self) -> None:
+        """Nothing was taken."""
+
+
+def without_dictionaries(table: pa.Table) -> pa.Table:
+    """Write dictionary columns out: Spark reads none."""
+    fields = [
+        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))

@@ -1,0 +1,54 @@
+"""One session for all tests of Spark, and the feeds they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import joingraph as jg
+
+pytest.importorskip("pyspark")
+
+FOLLOWER = "CREATE TABLE follower (userId BIGINT NOT NULL, followerId BIGINT, note STRING)"
+TWEET = "CREATE TABLE tweet (userId BIGINT, tweetId BIGINT, text STRING, PRIMARY KEY (tweetId))"
+SQL = (
+    "CREATE VIEW timeline AS SELECT F.followerId, T.tweetId, T.text FROM follower F "
+    "JOIN tweet T ON F.userId = T.userId WHERE T.tweetId > 5"
+)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    session = jg.spark.session(master="local[2]", delta=True)
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def view() -> jg.View:
+    return jg.View(SQL, tables={"follower": FOLLOWER, "tweet": TWEET})
+
+
+Write = Callable[[str, str, dict[str, list[object]]], None]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Write a Parquet file into a source's folder."""
+
+    def written(table: str, name: str, columns: dict[str, list[object]]) -> None:
+        folder = tmp_path / table
+        folder.mkdir(exist_ok=True)
+        pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+
+    return written
+
+
+def rows(view: Any) -> list[tuple[object, ...]]:
+    """Give a table's rows, sorted."""
+    return sorted(tuple(row.values()) for row in view.to_pylist())

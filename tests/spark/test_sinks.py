@@ -1,0 +1,139 @@
+"""Sinks: a batch is there once, however often it comes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from redis import Redis
+
+import joingraph as jg
+from joingraph.pipeline.embedded import Server
+from joingraph.pipeline.sink import Sink
+from joingraph.pipeline.sink_parquet import Parquet
+from joingraph.pipeline.sink_redis import RedisStream, Timeline, read_blob
+from joingraph.spark.sink_delta import Delta
+from joingraph.viewdiff import ViewDiff
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    server = Server(None)
+    yield server.start()
+    server.stop()
+
+
+@pytest.fixture
+def redis(url: str) -> Iterator[Any]:
+    with Redis.from_url(url) as client:
+        client.flushall()
+        yield client
+
+
+def batches(view: jg.View) -> list[ViewDiff]:
+    graph = jg.JoinGraph(view, engine="reference")
+    graph.load({"follower": [(1, 7, ""), (1, 8, ""), (1, 7, "")]})
+    return [
+        graph.insert("tweet", [(1, 10, "a"), (1, 11, "b")]),
+        graph.update("tweet", [(1, 10, "a")], [(1, 10, "c")]),
+        graph.delete("follower", [(1, 7, "")]),
+        graph.delete("tweet", [(1, 11, "b")]),
+    ]
+
+
+def feed(sink: Sink, view: jg.View, *, again: bool = False) -> None:
+    sink.open(view)
+    assert sink.last() == 0
+    for diff in batches(view):
+        sink.write(diff)
+        if again:
+            sink.write(diff)
+    assert sink.last() == 4
+
+
+LEFT = [(7, 10, "c", 1), (8, 10, "c", 1)]
+
+
+def folded(table: pa.Table) -> list[tuple[object, ...]]:
+    """Fold view diffs to the view, each row with its count."""
+    found: dict[tuple[object, ...], int] = {}
+    for row in table.to_pylist():
+        sign = 1 if row["_change_type"] in ("insert", "update_postimage") else -1
+        key = row["followerId"], row["tweetId"], row["text"]
+        found[key] = found.get(key, 0) + sign * row["_count"]
+    return sorted((*key, count) for key, count in found.items() if count)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_parquet_files_hold_each_batch_once(view: jg.View, tmp_path: Path, again: bool) -> None:
+    feed(Parquet(tmp_path), view, again=again)
+    assert [int(path.stem[5:]) for path in sorted(tmp_path.iterdir())] == [1, 2, 3, 4]
+    assert folded(pq.read_table(tmp_path)) == LEFT
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_redis_stream_holds_each_batch_once(
+    view: jg.View, redis: Any, url: str, again: bool
+) -> None:
+    feed(RedisStream("feed", url), view, again=again)
+    entries = redis.xrange("feed")
+    assert [name for name, _ in entries] == [b"1-1", b"2-1", b"3-1", b"4-1"]
+    assert folded(pa.concat_tables(read_blob(fields) for _, fields in entries)) == LEFT
+
+
+def test_a_redis_stream_of_fields_goes_on_in_the_middle_of_a_batch(
+    view: jg.View, redis: Any, url: str
+) -> None:
+    sink = RedisStream("rows", url, form="fields")
+    first = batches(view)[0]
+    sink.open(view)
+    redis.xadd("rows", {"_change_type": "insert", "_count": 2}, id="1-1")
+    sink.write(first)
+    assert [name for name, _ in redis.xrange("rows")] == [b"1-1", b"1-2", b"1-3", b"1-4"]
+    assert redis.xrange("rows")[1][1][b"_seq"] == b"1"
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_timeline_holds_the_rows_of_its_subscriber(
+    view: jg.View, redis: Any, url: str, again: bool
+) -> None:
+    sink = Timeline("home", url, subscriber="followerId", score="tweetId")
+    feed(sink, view, again=again)
+    shown = [json.loads(member) for member in redis.zrange("home:7", 0, -1)]
+    assert shown == [{"tweetId": 10, "text": "c"}]
+    assert redis.zscore("home:8", redis.zrange("home:8", 0, 0)[0]) == 10
+
+
+def test_a_timeline_is_capped(view: jg.View, redis: Any, url: str) -> None:
+    sink = Timeline("short", url, subscriber="followerId", score="tweetId", cap=1)
+    sink.open(view)
+    sink.write(batches(view)[0])
+    (member,) = redis.zrange("short:7", 0, -1)
+    assert json.loads(member)["tweetId"] == 11
+
+
+def test_a_timeline_names_a_column_that_is_not_there(view: jg.View, url: str) -> None:
+    sink = Timeline("x", url, subscriber="follower", score="tweetId")
+    with pytest.raises(jg.StoreError, match='did you mean "followerId"'):
+        sink.open(view)
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("content", ["diffs", "view"])
+def test_a_delta_table_holds_each_batch_once(
+    spark: Any, view: jg.View, tmp_path: Path, content: str, again: bool
+) -> None:
+    feed(Delta(str(tmp_path), content=content), view, again=again)
+    table = spark.read.format("delta").load(str(tmp_path)).toArrow()
+    if content == "view":
+        assert sorted(tuple(row.values()) for row in table.to_pylist()) == LEFT
+    else:
+        assert sorted(set(table["_seq"].to_pylist())) == [1, 2, 3, 4]
+        assert folded(table) == LEFT

@@ -37,6 +37,7 @@ kernels: $(READY) ## test the compiled graph's kernels alone
 
 crash: $(READY) ## kill a process that keeps a graph N times, and damage its files (N=1000)
 	@$(BIN)/python -m tests.crash --kills $(N)
+	@$(BIN)/python -m tests.crash --kills $(N) --engine compiled
 	@$(BIN)/python -m tests.crash.damage --cases $(N)0
 	@$(BIN)/python -m tests.crash.malformed --inputs $(N)00
 

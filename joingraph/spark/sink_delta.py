@@ -10,7 +10,7 @@ one that comes again.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pyarrow as pa
 from delta.tables import DeltaTable
@@ -58,9 +58,9 @@ class Delta:
 
     def last(self) -> int:
         """Give the number of the last batch that a commit of the table names."""
-        jvm: Any = self.spark._jvm
-        log = jvm.org.apache.spark.sql.delta.DeltaLog
-        found = log.forTableWithSnapshot(self.spark._jsparkSession, self.path)
+        spark = cast(Any, self.spark)  # Delta's log has no face in Python
+        log = spark._jvm.org.apache.spark.sql.delta.DeltaLog
+        found = log.forTableWithSnapshot(spark._jsparkSession, self.path)
         named = found._2().transactions()
         return int(named.apply(self.name)) if named.contains(self.name) else 0
 

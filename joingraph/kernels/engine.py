@@ -65,6 +65,8 @@ from joingraph.ways import Way
 
 MODES = {"none": f.NONE, "local": f.LOCAL, "global": f.GLOBAL, "exact": f.EXACT, "auto": f.EXACT}
 
+MANY_OPS = 1000  # after which it is looked whether tables were outgrown
+
 
 class Admitted(NamedTuple):
     """A batch's ops that are to be carried out, what they point into, and what was left out."""
@@ -226,6 +228,8 @@ class CompiledEngine:
         finally:
             if complete and keep:
                 self._note(batch.ops, batch.feed.matrices)
+                if len(batch.ops) >= MANY_OPS:
+                    self.memory.release()
                 self._kept = batch
             else:
                 self._take_back(batch)

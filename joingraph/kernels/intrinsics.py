@@ -15,7 +15,6 @@ memory.py and counted as a violation instead of being made) and interpreted (NUM
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -27,12 +26,9 @@ from numba.core.ccallback import CFunc
 
 from joingraph.kernels import machine
 from joingraph.kernels.machine import FENCES_SYMBOL, MULTIPLIER, SECRET
-from joingraph.kernels.memory import FENCES, byte_at, word_at
+from joingraph.kernels.memory import CHECKED, FENCES, INTERPRETED, byte_at, word_at
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-INTERPRETED = bool(numba.config.DISABLE_JIT)  # type: ignore[attr-defined]  # set dynamically
-CHECKED = not INTERPRETED and os.environ.get("JOINGRAPH_KERNELS") == "checked"
 
 PLUG_SIGNATURE = ((types.int64,) * 3, types.int64)
 _ALL = (1 << 64) - 1

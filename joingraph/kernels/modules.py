@@ -20,7 +20,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from joingraph.kernels.intrinsics import CHECKED, INTERPRETED, STAMP
+from joingraph.kernels.intrinsics import STAMP
+from joingraph.kernels.memory import CHECKED, INTERPRETED
 
 Task = Callable[[], None]
 _compiling = threading.Lock()  # a module is in sys.modules before it is complete

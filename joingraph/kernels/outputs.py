@@ -25,6 +25,7 @@ from joingraph.kernels.strings import Interner
 from joingraph.kernels.words import from_words, is_text, to_words
 from joingraph.plan.keyed import keyed_aliases
 from joingraph.plan.model import Plan
+from joingraph.plan.told_apart import are_told_apart
 
 
 class Outputs:
@@ -40,7 +41,8 @@ class Outputs:
             self.words_at[slot] = (first, first + count)
             first += count
         outputs = [each.value for each in plan.definition.output]
-        # Where every key is shown, rows differ as long as keys do.
+        # Where keys are told, rows differ as long as keys do.
+        self.told_apart = are_told_apart(plan)
         self.all_keyed = len(keyed_aliases(plan)) == len(plan.aliases)
         self.are_slots = all(each in plan.slots for each in outputs)
         self.no_values = [None] * len(outputs)

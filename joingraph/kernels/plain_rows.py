@@ -13,22 +13,92 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from joingraph.kernels.fields import DELETE, O_DIFF, O_KIND
+from joingraph.kernels.fields import MOVE, O_DIFF, O_KIND, OP_WORDS
+from joingraph.kernels.fold import DELETED, INSERTED, POST_IMAGE, PRE_IMAGE, Folded
 from joingraph.kernels.intrinsics import kernel, ld, mix, sto
 from joingraph.kernels.memory import Words, lent
 from joingraph.kernels.paths import Paths
 
 
-def are_plain(ops: Words) -> bool:
-    """Hold if every base diff is one insert or delete of one alias."""
-    numbers = ops[:, O_DIFF]
-    return bool((ops[:, O_KIND] <= DELETE).all() and (np.diff(numbers) > 0).all())
+def are_single(ops: Words) -> bool:
+    """Hold if every base diff is felt by one alias only."""
+    return bool((np.diff(ops[:, O_DIFF]) > 0).all())
 
 
-def all_distinct(paths: Paths, told: Sequence[int]) -> bool:
-    """Hold if no base diff has two equal rows, as told apart by some of their words."""
-    lengths = paths.lengths()
+def in_pairs(paths: Paths, told: Sequence[int], ops: Words) -> Folded:
+    """Put the rows after a move next to those before it; moves that the view does not show go.
+
+    Nothing else folds: all rows of a base diff are different, but for such moves.
+    """
+    columns = [np.ascontiguousarray(paths.words[word]) for word in dict.fromkeys(told)]
+    places = np.array([each.ctypes.data for each in columns], np.int64)
+    ends, ops = paths.ends(), np.ascontiguousarray(ops)
+    found = np.empty((4, max(1, len(paths))), np.int64)
+    with lent(places, paths.ops, paths.weights, ends, ops, found, *columns):
+        given = [places.ctypes.data, len(places), paths.ops.ctypes.data, ends.ctypes.data]
+        given += [paths.weights.ctypes.data, len(ends), ops.ctypes.data, found.ctypes.data]
+        count = write_pairs(np.array([*given, found.shape[1]]))
+    rows, kinds, counts, diffs = (each[:count] for each in found)
+    return Folded(rows, kinds.astype(np.int8), counts, diffs)
+
+
+@kernel
+def write_pairs(given: Words) -> int:
+    """Go through the segments op by op; gives how many rows are told."""
+    segments, ends, weights, count, ops = given[2], given[3], given[4], given[5], given[6]
+    at, first, written = 0, 0, 0
+    while at < count:
+        op = ops + ld(segments, at) * (OP_WORDS * 8)
+        end, begin, last, half = at, first, first, first
+        while end < count and ld(segments, end) == ld(segments, at):
+            last = ld(ends, end)
+            if ld(weights, end) < 0:
+                half = last
+            end += 1
+        is_move = ld(op, O_KIND) == MOVE
+        if is_move and half < last and same_rows(given, begin, half):
+            at, first = end, last
+            continue
+        for segment in range(at, end):
+            weight = ld(weights, segment)
+            for row in range(first, ld(ends, segment)):
+                if is_move and weight < 0:
+                    written = tell(given, written, row, PRE_IMAGE, op, -weight)
+                    written = tell(given, written, row + half - begin, POST_IMAGE, op, -weight)
+                elif not is_move:
+                    kind = INSERTED if weight > 0 else DELETED
+                    written = tell(given, written, row, kind, op, abs(weight))
+            first = ld(ends, segment)
+        at = end
+    return written
+
+
+@kernel
+def same_rows(given: Words, one: int, two: int) -> bool:
+    """Compare two rows."""
+    columns, count = given[0], given[1]
+    for column in range(count):  # kernels have no generators
+        if ld(ld(columns, column), one) != ld(ld(columns, column), two):
+            return False
+    return True
+
+
+@kernel
+def tell(given: Words, at: int, row: int, kind: int, op: int, times: int) -> int:
+    """Write what happened to a row; gives the next place."""
+    found, stride = given[7], given[8]
+    sto(found, at, row)
+    sto(found, stride + at, kind)
+    sto(found, 2 * stride + at, times)
+    sto(found, 3 * stride + at, ld(op, O_DIFF))
+    return at + 1
+
+
+def all_distinct(paths: Paths, told: Sequence[int], mark: npt.NDArray[np.bool_]) -> bool:
+    """Hold if no base diff has two equal rows, as far as its segments are marked."""
+    lengths = np.where(mark, paths.lengths(), 0)
     longest = int(np.bincount(paths.ops, lengths).max()) if len(paths.ops) else 0
     if longest < 2:
         return True
@@ -37,9 +107,10 @@ def all_distinct(paths: Paths, told: Sequence[int]) -> bool:
     columns = [np.ascontiguousarray(paths.words[word]) for word in dict.fromkeys(told)]
     places = np.array([each.ctypes.data for each in columns], np.int64)
     ends = paths.ends()
-    with lent(table, places, paths.ops, ends, *columns):
+    marks = mark.astype(np.int64)
+    with lent(table, places, paths.ops, ends, marks, *columns):
         given = [table.ctypes.data, capacity - 1, places.ctypes.data, len(places)]
-        given += [paths.ops.ctypes.data, ends.ctypes.data, len(ends)]
+        given += [paths.ops.ctypes.data, ends.ctypes.data, len(ends), marks.ctypes.data]
         return bool(are_distinct(np.array(given)))
 
 
@@ -53,7 +124,7 @@ def are_distinct(given: Words) -> int:
         if ld(ops, segment) != op:
             op, begin = ld(ops, segment), first
         end = ld(ends, segment)
-        for row in range(first, end):
+        for row in range(first, end if ld(given[7], segment) else first):
             if not is_new(given, begin, row):
                 return 0
         first = end

@@ -4,8 +4,8 @@
                                                  1   insert         1        0
                                                  2   insert         1        0
 
-A batch whose base diffs are inserts and deletes of one alias each needs no folding where its rows
-are different, and no column is copied then.
+Base diffs that one alias feels need no folding where their rows are different, and no column is
+copied then.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from joingraph.kernels.fields import O_DIFF
-from joingraph.kernels.fold import DELETED, INSERTED, effects_of, fold
+from joingraph.kernels.fields import MOVE, O_DIFF, O_KIND, UPDATE
+from joingraph.kernels.fold import DELETED, INSERTED, Folded, effects_of, fold
 from joingraph.kernels.memory import Words
 from joingraph.kernels.outputs import Outputs
 from joingraph.kernels.paths import Paths, joined
-from joingraph.kernels.plain_rows import all_distinct, are_plain
+from joingraph.kernels.plain_rows import all_distinct, are_single, in_pairs
 from joingraph.viewdiff import META, WORDS
 
 MANY = 1 << 17
@@ -41,7 +41,10 @@ class ViewDiffs:
 
     def __init__(self, outputs: Outputs, ops: Words, *, positions: bool = True) -> None:
         self.outputs, self.ops = outputs, ops
-        self.plain = outputs.are_slots and are_plain(ops)
+        self.moves = bool((ops[:, O_KIND] == MOVE).any())
+        self.plain = outputs.are_slots and are_single(ops)
+        if self.moves:
+            self.plain &= outputs.told_apart and not outputs.plan.residuals
         self.meta = META if positions else META.remove(META.get_field_index("_diff"))
         self.schema = pa.schema([*outputs.schema, *self.meta])
 
@@ -49,19 +52,38 @@ class ViewDiffs:
         """Make the view diff of paths; those of a move pair up if they are all there."""
         outputs = self.outputs
         paths = joined(parts, len(outputs.all_words))
-        if self.plain:
+        if self.plain and (paired or not self.moves):
             paths = paths.kept(outputs.holding(paths))
-            if outputs.all_keyed or all_distinct(paths, outputs.told):
-                return self.as_they_are(paths)
+            if self.are_different(paths):
+                return self.unfolded(paths)
         kept = outputs.holding(paths)
         values = outputs.values_where(paths, kept)
         effects = effects_of(paths, self.ops, kept, paired=paired)
-        folded = fold(outputs.matrix(paths, values), effects)
+        return self.folded(paths, values, fold(outputs.matrix(paths, values), effects))
+
+    def folded(self, paths: Paths, values: Sequence[pa.Array | None], folded: Folded) -> pa.Table:
+        """Make the view diff of the rows that are left."""
         meta = [kinds_array(folded.kinds), pa.array(folded.counts), pa.array(folded.diffs)]
-        return self.put_together(outputs.arrays(paths, values, folded.rows), meta)
+        return self.put_together(self.outputs.arrays(paths, values, folded.rows), meta)
+
+    def are_different(self, paths: Paths) -> bool:
+        """Hold if no base diff has equal rows, but for what a move does not change."""
+        outputs, kinds = self.outputs, self.ops[paths.ops, O_KIND]
+        if outputs.all_keyed:
+            return True
+        # From before to after an update of join attributes, a key that others tell may change.
+        mark = kinds == UPDATE if outputs.told_apart else np.ones(len(kinds), bool)
+        return not mark.any() or all_distinct(paths, outputs.told, mark)
+
+    def unfolded(self, paths: Paths) -> pa.Table:
+        """Make the view diff of rows that are all different."""
+        if not self.moves:
+            return self.as_they_are(paths)
+        pairs = in_pairs(paths, self.outputs.told, self.ops)
+        return self.folded(paths, self.outputs.no_values, pairs)
 
     def as_they_are(self, paths: Paths) -> pa.Table:
-        """Make the view diff of rows that are all different."""
+        """Make the view diff of rows that came and went."""
         length, gone = len(paths), paths.weights < 0
         if length <= MANY and (not gone.any() or gone.all()):
             kinds = ALIKE[DELETED if gone.any() else INSERTED].slice(0, length)

@@ -14,7 +14,8 @@ from typing import Any
 
 from joingraph.batch import read_batch
 from joingraph.kernels.engine import CompiledEngine
-from joingraph.kernels.intrinsics import INTERPRETED, STAMP
+from joingraph.kernels.intrinsics import STAMP
+from joingraph.kernels.memory import INTERPRETED
 from joingraph.kernels.run import run
 from joingraph.reading import Reading, Touched
 from joingraph.view import View

@@ -118,6 +118,12 @@ class Journaled(Readable):
         """
         return subscribe(self._journal, name, max_bytes=max_bytes, when_full=when_full)
 
+    def subscribers(self) -> list[str]:
+        """Name those who are told of every batch."""
+        with self._lock:
+            found = self._journal.state.subscribers
+            return [name for name, each in found.items() if each.dropped is None]
+
     def unsubscribe(self, name: str) -> None:
         """Forget a subscriber, and the view diffs that only it waits for."""
         unsubscribe(self._journal, name)

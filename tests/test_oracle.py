@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -34,6 +36,23 @@ def test_random_views_and_feeds_agree_with_a_recomputation() -> None:
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         failures = [each for found in pool.map(each_chunk, chunks) for each in found.failures]
     assert not failures, "\n\n".join(failures[:3])
+
+
+def test_random_views_run_their_own_kernels_as_plain_python() -> None:
+    """Compiling them takes seconds a view; without numba's compiler the text is run at once."""
+    command = [
+        sys.executable,
+        "-m",
+        "tests.oracle",
+        "--cases",
+        "100",
+        "--seed",
+        "7000",
+        "--together",
+    ]
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0 and "0 disagreements" in run.stdout, run.stdout + run.stderr
 
 
 @settings(

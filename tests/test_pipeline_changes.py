@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import joingraph as jg
 from joingraph.definition import Table
 from joingraph.errors import DiffError
-from joingraph.pipeline.arrived import META, tell
+from joingraph.pipeline.arrived import META, nothing, silent, tell
 from joingraph.pipeline.changes import DELETE, INSERT, POST, PRE, UPDATE, Diff, entries
 from joingraph.pipeline.debezium import read_events
 from joingraph.pipeline.model import Source
@@ -172,3 +173,20 @@ def test_only_keeps_pairs_whole() -> None:
     found = tell(arrived([(PRE, 1, "a"), (POST, 1, "b")]), Source("t", "csv"), TWEET)
     half = found.only(np.array([False, True]))
     assert plain(entries(TWEET, half.images, by_key=False)) == [("insert", [(1, "b")])]
+
+
+@pytest.mark.parametrize(
+    ("source", "declared", "expected"),
+    [
+        (Source("t", "parquet"), "id BIGINT", {"_b", "_op", "_bad", "_raw"}),
+        (Source("t", "parquet"), "id BIGINT NOT NULL", {"_b", "_op"}),
+        (Source("t", "parquet", operation="op"), "id BIGINT", {"_b"}),
+        (Source("t", "csv"), "id BIGINT", set()),
+    ],
+)
+def test_columns_that_say_nothing_are_not_carried(
+    source: Source, declared: str, expected: set[str]
+) -> None:
+    table = jg.View("SELECT id FROM t", tables={"t": f"CREATE TABLE t ({declared})"}).tables["t"]
+    assert silent(source, table) == expected
+    assert all(nothing(name, 2).type == META[name] for name in expected)

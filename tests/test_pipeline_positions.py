@@ -12,6 +12,7 @@ import pytest
 import joingraph as jg
 from joingraph.errors import StoreError
 from joingraph.pipeline import positions
+from joingraph.pipeline.acks import noted
 from joingraph.pipeline.deadletters import Dead, put_away, read_dead
 from joingraph.pipeline.driver import Driver, Line, Turn
 from joingraph.pipeline.keeping import Options, keep
@@ -170,3 +171,18 @@ def test_a_sink_that_another_graph_has_filled_is_refused(tmp_path: Path) -> None
     take(run, Turn("q", 0), [1])
     with pytest.raises(StoreError, match="holds batch 1 already, and its graph has come to 0"):
         driver(None, {"memory": sink}).open()
+
+
+def test_a_pipeline_lets_go_of_what_a_reader_is_done_with(tmp_path: Path) -> None:
+    run = driver(tmp_path, {"memory": Memory()})
+    run.open()
+    graph = run.lines[0].keeping.graph
+    waiting = graph.subscribe("spark/../é")
+    take(run, Turn("q", 0), [1])
+    take(run, Turn("q", 1), [2])
+    (folder,) = tmp_path.rglob("graph")
+    noted(folder, "spark/../é", 2)
+    assert waiting.waiting_bytes() > 0
+    take(run, Turn("q", 2), [3])
+    assert [diff.seq for diff in graph.subscribe("spark/../é")] == [3]
+    graph.close()

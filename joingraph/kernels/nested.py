@@ -9,7 +9,7 @@ none. Equal base rows are partners of their own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -22,7 +22,6 @@ from joingraph.kernels.memory import Words
 from joingraph.kernels.pieces import Piece, Walker, joined
 from joingraph.kernels.rows import came, rows_of, went
 from joingraph.plan.branches import Branch, branches_of
-from joingraph.reading import Leg
 
 
 class Partners(NamedTuple):
@@ -147,7 +146,7 @@ class Nester:
 
     def partners(self, branch: Branch, piece: Piece) -> Partners:
         """Find the partners of paths in a branch, those that have some everywhere beyond."""
-        found, parents = self.followed(piece, branch.legs)
+        found, parents = self.followed(piece, branch)
         beyond = self.beyond(branch, found)
         alive = np.flatnonzero(beyond.alive)
         found, times = found.take(alive), beyond.times[alive]
@@ -158,11 +157,24 @@ class Nester:
         structs = pa.StructArray.from_arrays(list(parts.values()), list(parts))
         return Partners(parents[alive], times, structs)
 
-    def followed(self, piece: Piece, route: Sequence[Leg]) -> tuple[Piece, Words]:
+    def looks_back(self, branch: Branch) -> bool:
+        """Hold if a branch, or one beyond, asks more of a path than where it begins."""
+        outputs = self.plan.definition.output
+        return (
+            any(leg.tests for leg in branch.legs)
+            or any(outputs[at].value not in self.plan.slots for at in branch.columns)
+            or any(map(self.looks_back, branch.beyond))
+        )
+
+    def followed(self, piece: Piece, branch: Branch) -> tuple[Piece, Words]:
         """Extend paths along a branch; tell which path each continues."""
-        parents = np.arange(len(piece))
-        piece = replace(piece, times=np.ones(len(piece), np.int64))
-        for leg in route:
+        parents, once = np.arange(len(piece)), np.ones(len(piece), np.int64)
+        if self.looks_back(branch):
+            piece = replace(piece, times=once)
+        else:
+            near = {leg.hop.vertex for leg in branch.legs} & set(piece.values)
+            piece = Piece({vertex: piece.values[vertex] for vertex in near}, {}, once)
+        for leg in branch.legs:
             parts: list[Piece] = []
             ups: list[Words] = []
             for found, up in self.walker.entered(piece, leg.hop.alias, leg.hop.vertex):
@@ -179,9 +191,11 @@ def lists_of(beyond: Beyond) -> dict[str, pa.Array]:
     length = int(beyond.alive.sum())
     lists = {}
     for name, found in beyond.lists.items():
-        some = beyond.alive[found.parents]
-        structs = found.structs if some.all() else found.structs.filter(pa.array(some))
-        lengths = np.bincount(place[found.parents[some]], minlength=length)
+        parents, structs = found.parents, found.structs
+        if length < len(beyond.alive):
+            some = beyond.alive[parents]
+            parents, structs = place[parents[some]], structs.filter(pa.array(some))
+        lengths = np.bincount(parents, minlength=length)
         offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
         lists[name] = pa.ListArray.from_arrays(offsets, structs)
     return {"branches": pa.StructArray.from_arrays(lists.values(), lists.keys())} if lists else {}

@@ -33,7 +33,7 @@ from joingraph.kernels.words import from_words
 from joingraph.plan.model import Plan, Slot
 from joingraph.reading import Leg, Touched, kept_parts
 
-PIECE = 1 << 16  # paths that a hop makes at once
+PIECE = 1 << 17  # paths that a hop makes at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +155,15 @@ class Walker:
             return
         ends = np.cumsum(live)
         total = int(ends[-1]) if len(ends) else 0
+        before, steps = records[:, seat.offset] - (ends - live), steps_of(records[:, seat.length])
         for low in range(0, max(total, 1), PIECE):
             number = np.arange(low, min(low + PIECE, total))
-            parents = np.searchsorted(ends, number, side="right")
-            at = number - (ends - live)[parents]
-            found = self.extended(piece.take(parents), seat, records[parents], at)
+            if total <= PIECE:
+                parents = np.repeat(np.arange(len(live)), live)
+            else:
+                parents = np.searchsorted(ends, number, side="right")
+            places = before[parents] + number
+            found = self.extended(piece.take(parents), seat, places, steps[parents])
             yield self.folded(found, alias, parents) if self.folds else Entered(found, parents)
 
     def folded(self, piece: Piece, alias: int, parents: Words) -> Entered:
@@ -171,13 +175,12 @@ class Walker:
         some = first[order]
         return Entered(piece.take(some).weighed(alias, counts[order]), parents[some])
 
-    def extended(self, piece: Piece, seat: Seat, records: Words, at: Words) -> Piece:
-        """Add to each path the entry at a place of the list that its record has for a seat."""
+    def extended(self, piece: Piece, seat: Seat, places: Words, steps: Words) -> Piece:
+        """Add to each path the entry at a place of the heap; a leaf's columns are a step apart."""
         alias, heap = self.layout.aliases[seat.alias], self.memory.heap.words
-        places = records[:, seat.offset] + at
         if seat.kind == f.LEAF:
-            step = (1 << (records[:, seat.length] >> 40)) >> 1
-            words = [heap[places + column * step] for column in range(alias.projected)]
+            words = [heap[places]]
+            words += [heap[places + column * steps] for column in range(1, alias.projected)]
             return replace(piece, projected={**piece.projected, seat.alias: words})
         entries = heap[places]
         others = [
@@ -304,3 +307,9 @@ class Walker:
         for word, column in enumerate(piece.projected[alias]):
             rows[:, layout.keys + word] = column
         return rows
+
+
+def steps_of(sized: Words) -> Words:
+    """Say how many words lie between the columns of lists, from their sized lengths."""
+    found: Words = (1 << (sized >> 40)) >> 1
+    return found

@@ -54,7 +54,7 @@ class Told(NamedTuple):
 
 def tell(rows: pa.Table, source: Source, table: Table) -> Told:
     """Read the rows of one source."""
-    rows = rows.take(pa.array(ordered(rows)))
+    rows = in_order(with_coded_lanes(rows))
     is_bad = np.asarray(rows["_bad"].is_valid())
     dead = dead_letters(rows.filter(pa.array(is_bad)), source) if is_bad.any() else []
     rows = rows.filter(pa.array(~is_bad)) if is_bad.any() else rows
@@ -72,9 +72,42 @@ def tell(rows: pa.Table, source: Source, table: Table) -> Told:
     return Told(Images(kept, codes, following(rows, source)), places, dead)
 
 
+def silent(source: Source, table: Table) -> set[str]:
+    """Name the columns of META that are 0 or NULL in every row of a source, so nobody carries them.
+
+    They cost more than the rows' own columns, most of all the texts.
+    """
+    if source.format != "parquet" or source.debezium:
+        return set()
+    found = {"_b"}
+    if not source.operation:
+        found.add("_op")
+        if all(field.nullable for field in table.schema):
+            found |= {"_bad", "_raw"}
+    return found
+
+
+def nothing(name: str, length: int) -> pa.Array:
+    """Make a column of META that says nothing."""
+    type = META[name]
+    return pa.nulls(length, type) if type == pa.string() else pa.array(np.zeros(length), type)
+
+
+def with_coded_lanes(rows: pa.Table) -> pa.Table:
+    """Write each lane once: it is compared in several places, and is long."""
+    lanes = rows["_lane"].combine_chunks().dictionary_encode()
+    return rows.set_column(rows.schema.get_field_index("_lane"), "_lane", lanes)
+
+
+def in_order(rows: pa.Table) -> pa.Table:
+    """Put the rows in the order of their source."""
+    order = ordered(rows)
+    return rows if (np.diff(order) == 1).all() else rows.take(pa.array(order))
+
+
 def ordered(rows: pa.Table) -> Numbers:
     """Number the rows in the order of their source."""
-    lanes = rows["_lane"].combine_chunks().dictionary_encode()
+    lanes = rows["_lane"].combine_chunks()
     names = lanes.dictionary.to_pylist()
     rank = np.empty(len(names) + 1, np.int64)
     rank[np.argsort(np.array(names, dtype=object), kind="stable")] = np.arange(len(names))
@@ -102,7 +135,7 @@ def following(rows: pa.Table, source: Source) -> Marks:
 
     Only rows of Parquet files are numbered; of the others, no half of a pair has been dropped.
     """
-    lane = rows["_lane"].combine_chunks().dictionary_encode().indices.fill_null(-1).to_numpy()
+    lane = rows["_lane"].combine_chunks().indices.fill_null(-1).to_numpy()
     next_one = np.diff(lane, prepend=-2) == 0
     if source.format == "parquet":
         next_one &= np.diff(rows["_n"].to_numpy(), prepend=-2) == 1

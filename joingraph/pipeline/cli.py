@@ -119,7 +119,16 @@ def shown(figures: dict[str, Any]) -> str:
             f"{figures['batch_ms']:,} ms, {figures['own_ms']:,} of them ours"
         )
     for table, count in figures.get("by_table", {}).items():
-        lines.append(f"  {table}: {count:,} diffs")
+        lines.append(f"  {table}: {count:,} diffs{standing(figures, table)}")
     if figures.get("error"):
         lines.append(f"failed: {figures['error']}")
     return "\n".join(lines)
+
+
+def standing(figures: dict[str, Any], table: str) -> str:
+    """Write where a source stands."""
+    said = figures.get("sources", {}).get(table)
+    if said is None:
+        return ""
+    lag = "" if said["lag_s"] is None else f", applied {said['lag_s']:,.1f} s after it was written"
+    return f", at {said['place']}{lag}"

@@ -37,6 +37,7 @@ from joingraph.pipeline.positions import (
     reached,
 )
 from joingraph.pipeline.sink import Sink
+from joingraph.pipeline.standing import Standing, standing
 
 
 class Turn(NamedTuple):
@@ -104,7 +105,17 @@ class Driver:
             own_s=end - start,
             sinks_s=end - applied,
             by_table=by_table,
+            places=self._standings(by_table),
         )
+
+    def _standings(self, by_table: Mapping[str, int]) -> dict[str, Standing]:
+        """Say where the sources stand that have brought rows; all graphs stand alike."""
+        now_s, tables = time.time(), self.lines[0].keeping.position().tables
+        return {
+            name: standing(self.sources[name], tables.get(name, Reached()), now_s)
+            for name, rows in by_table.items()
+            if rows
+        }
 
     def _advance(self, line: Line, turn: Turn, told: Mapping[str, Told]) -> int:
         """Apply a micro-batch to one graph, unless it has it; count the view diffs."""

@@ -6,7 +6,6 @@ one thing a crash can do is to make a sink see a batch again, under the number i
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,7 +16,9 @@ import xxhash
 
 from joingraph.errors import LimitError, StoreError
 from joingraph.joingraph import JoinGraph
+from joingraph.pipeline.acks import Acks
 from joingraph.pipeline.changes import Diff
+from joingraph.pipeline.files import write_safely
 from joingraph.pipeline.positions import Position, read_position
 from joingraph.view import View
 from joingraph.viewdiff import ViewDiff
@@ -98,6 +99,7 @@ class Durable:
         self.graph, self.folder = graph, folder
         self._number, self._position = self._read()
         self._subscribed = {name: graph.subscribe(name) for name in sinks}
+        self._acks = Acks(graph, folder / "graph")
 
     def _read(self) -> tuple[int, Position]:
         """Find the position that the graph has committed last."""
@@ -127,6 +129,7 @@ class Durable:
 
     def apply(self, batch: Sequence[Diff], position: Position) -> ViewDiff:
         """Apply a batch, and keep its view diffs until every sink has acknowledged them."""
+        self._acks.take()
         text, number = position.write(), self._number + 1
         write_safely(self._path(number), text)
         diff = self.graph.apply(batch, source=SOURCE, position=(number, digest(text)))
@@ -146,21 +149,6 @@ class Durable:
 def digest(text: str) -> str:
     """Give a text's checksum."""
     return xxhash.xxh3_128_hexdigest(text.encode())
-
-
-def write_safely(path: Path, text: str) -> None:
-    """Write a file so that a crash leaves it as it was, or whole."""
-    fresh = path.with_name(f".{path.name}")
-    with fresh.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 class Options(NamedTuple):

@@ -56,3 +56,7 @@ class Progress:
     own_s: float  # from the arrival of the rows to the last sink
     sinks_s: float
     by_table: Mapping[str, int] = field(default_factory=dict[str, int])
+    # Of the sources that brought rows: where they stand, and their lag in seconds if it is known.
+    places: Mapping[str, tuple[str, float | None]] = field(
+        default_factory=dict[str, tuple[str, float | None]]
+    )

@@ -151,5 +151,5 @@ def forgotten(now: Reached) -> Reached:
 
 def encoded(lanes: pa.Array) -> tuple[list[str], Numbers]:
     """Give the different lanes, and the number of each row's."""
-    coded = pc.dictionary_encode(pc.fill_null(lanes, ""))
+    coded = (pc.fill_null(lanes, "") if lanes.null_count else lanes).dictionary_encode()
     return coded.dictionary.to_pylist(), coded.indices.to_numpy().astype(np.int64)

@@ -34,6 +34,7 @@ class Status:
             "dead_letters": 0,
             "diffs_per_s": 0.0,
             "by_table": {},
+            "sources": {},
             "error": None,
         }
         self._write()
@@ -48,6 +49,8 @@ class Status:
         now["dead_letters"] += progress.dead
         for table, rows in progress.by_table.items():
             now["by_table"][table] = now["by_table"].get(table, 0) + rows
+        for table, (place, lag_s) in progress.places.items():
+            now["sources"][table] = {"place": place, "lag_s": lag_s}
         rate = progress.diffs / max(took_s, 1e-6)
         share = RECENT_SHARE if now["batches"] > 1 else 1.0
         now["diffs_per_s"] = (1 - share) * now["diffs_per_s"] + share * rate

@@ -6,6 +6,8 @@
 
 Every task opens the graph's last snapshot and log by itself, so executors must share its file
 system. A graph in memory, or one on another machine, is read in its own process (graph.scan).
+
+With .option("subscriber", name) and readStream it is the view's diffs, as a stream (followed.py).
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
+    DataSourceStreamReader,
     EqualTo,
     Filter,
     GreaterThan,
@@ -37,6 +40,7 @@ from joingraph.errors import StoreError
 from joingraph.joingraph import open as open_graph
 from joingraph.keeping import read_stored
 from joingraph.names import quoted, suggest
+from joingraph.spark.followed import META, DiffsReader
 from joingraph.spark.types import spark_schema
 from joingraph.view import View
 
@@ -58,13 +62,26 @@ class GraphSource(DataSource):
         return "joingraph"
 
     def schema(self) -> StructType:
-        """Give the view's columns, or those that were asked for."""
-        return spark_schema(pa.schema([found_view(self.options).schema.field(name)
-                                       for name in columns_of(self.options)]))  # fmt: skip
+        """Give the view's columns, or those that were asked for; of a stream, of diffs."""
+        schema = found_view(self.options).schema
+        fields = [schema.field(name) for name in columns_of(self.options)]
+        meta = META if "subscriber" in self.options else ()
+        return spark_schema(pa.schema([*fields, *meta]))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Make the reader."""
+        if "subscriber" in self.options:
+            raise StoreError("a subscriber reads a stream of view diffs: use spark.readStream")
         return GraphReader(dict(self.options))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Make the reader of view diffs."""
+        if "subscriber" not in self.options:
+            raise StoreError(
+                'a stream has a subscriber: call graph.subscribe("spark") where the graph is '
+                'written, and readStream.option("subscriber", "spark")'
+            )
+        return DiffsReader(place_of(self.options), dict(self.options), schema.names)
 
 
 def register(spark: SparkSession) -> None:

@@ -4,6 +4,8 @@
     0    …                              7    8    | NULL
     1    …                              NULL NULL | 5
 
+What is the same in all rows of a source (arrived.silent) is left out, and put back in the driver.
+
 One query for all sources: what a micro-batch costs before any work is paid once, and the graph
 takes diffs of all tables whole or not at all.
 """
@@ -19,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from joingraph.definition import Table
-from joingraph.pipeline.arrived import META
+from joingraph.pipeline.arrived import META, nothing, silent
 from joingraph.pipeline.changes import INSERT, POST, PRE
 from joingraph.pipeline.model import Source
 from joingraph.spark.filters import quoted, wanted
@@ -65,7 +67,8 @@ def numbered(rows: DataFrame, number: int, source: Source, table: Table) -> Data
     """Give a source's rows its number, and its columns names that no other source has."""
     names = [] if source.debezium else table.schema.names
     own = [F.col(quoted(name)).alias(f"c{number}_{at}") for at, name in enumerate(names)]
-    return rows.select(F.lit(number).cast("byte").alias("_t"), *META, *own)
+    meta = [each for each in META if each not in silent(source, table)]
+    return rows.select(F.lit(number).cast("byte").alias("_t"), *meta, *own)
 
 
 def apart(
@@ -76,8 +79,8 @@ def apart(
     for number, (name, source) in enumerate(sources.items()):
         part = rows if len(sources) == 1 else rows.filter(pc.equal(rows["_t"], number))
         names = [] if source.debezium else tables[name].schema.names
-        columns = [part[each] for each in META] + [
-            part[f"c{number}_{at}"] for at in range(len(names))
-        ]
-        found[name] = pa.table(columns, names=[*META, *names])
+        mute = silent(source, tables[name])
+        meta = [nothing(each, len(part)) if each in mute else part[each] for each in META]
+        columns = [part[f"c{number}_{at}"] for at in range(len(names))]
+        found[name] = pa.table([*meta, *columns], names=[*META, *names])
     return found

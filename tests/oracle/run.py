@@ -7,6 +7,7 @@ A batch that cannot be applied (a row that is not there, an overflow) leaves eve
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from random import Random
@@ -57,8 +58,11 @@ class Runner:
         self.expected: Counter[str] = Counter()
 
     def make(self, engine: str, lookahead: str, on_missing: str) -> jg.JoinGraph:
-        """Make an empty graph."""
-        return jg.JoinGraph(self.view, engine=engine, lookahead=lookahead, on_missing=on_missing)
+        """Make an empty graph; with the view's own kernels where these are plain Python."""
+        made = jg.JoinGraph(self.view, engine=engine, lookahead=lookahead, on_missing=on_missing)
+        if os.environ.get("NUMBA_DISABLE_JIT"):
+            made.compile()
+        return made
 
     def make_together(self) -> jg.JoinGraph:
         """Make one graph that walks in every look-ahead mode (together.py)."""

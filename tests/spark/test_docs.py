@@ -20,7 +20,7 @@ def test_what_the_page_shows_runs(
     main(["init", str(tmp_path)])
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```py\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     names: dict[str, Any] = {"spark": spark}
     for block in blocks:
         # Spark's own process does not follow us into another folder.
@@ -42,6 +42,7 @@ def test_the_example_of_init_runs(
     said = capsys.readouterr().out
     assert "timeline.1.Parquet: exactly once" in said
     assert "1 dead letters" in said
+    assert "s after it was written" in said
     assert len(list((tmp_path / "out").glob("*.parquet"))) == 1
 
 

@@ -1,0 +1,64 @@
+"""What readers in other processes have done with, told to the process that writes the graph.
+
+    reader   noted(graph, "search", 7)     graph.acks/search     "7", replaced as a whole
+    writer   Acks(graph, path).take()      graph.subscribe("search").ack(7)
+
+Only the writer may change a graph, so a reader leaves a note beside its folder. A note that is lost
+or late costs space and nothing else: view diffs are kept a while longer.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from joingraph.errors import StoreError
+from joingraph.joingraph import JoinGraph
+from joingraph.pipeline.files import write_safely
+
+
+def folder_of(graph: Path) -> Path:
+    """Name the folder of notes beside a graph's."""
+    return graph.with_name(f"{graph.name}.acks")
+
+
+def noted(graph: Path, name: str, seq: int) -> None:
+    """Note that a subscriber is done with all batches up to one."""
+    folder = folder_of(graph)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    write_safely(folder / quote(name, safe="").replace(".", "%2E"), str(seq))
+
+
+class Acks:
+    """The subscribers of one graph who leave notes."""
+
+    def __init__(self, graph: JoinGraph, path: Path) -> None:
+        self.graph, self.folder = graph, folder_of(path)
+        self._taken: dict[str, int] = {}
+
+    def take(self) -> None:
+        """Acknowledge in the graph what has been noted since the last time."""
+        for path in self.folder.glob("[!.]*") if self.folder.is_dir() else ():
+            name, seq = unquote(path.name), read_note(path)
+            if seq > self._taken.get(name, 0) and name in self.graph.subscribers():
+                self._acknowledge(name, seq)
+                self._taken[name] = seq
+
+    def _acknowledge(self, name: str, seq: int) -> None:
+        """Acknowledge up to a batch, which a subscription has to be told of first."""
+        subscription, told = self.graph.subscribe(name), 0
+        for diff in subscription:
+            if diff.seq <= seq:
+                told = diff.seq
+            if diff.seq >= seq:
+                break
+        if told:
+            subscription.ack(told)
+
+
+def read_note(path: Path) -> int:
+    """Read a note."""
+    text = path.read_text(encoding="utf-8")
+    if not text.isdecimal():
+        raise StoreError(f"{path} is no sequence number, found {text!r:.100}; remove it")
+    return int(text)

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from joingraph.errors import DiffError
 from joingraph.expression import Value
-from joingraph.words import Word, to_words
+from joingraph.words import Word, bits_of, to_words
 
 if TYPE_CHECKING:
     from joingraph.factorised import Factorised
@@ -138,17 +139,32 @@ class ViewDiff:
 
     def _folded(self) -> pa.Table:
         """Keep the first appearance of each row that has changed on balance, with that balance."""
-        net: dict[tuple[object, ...], list[int]] = {}
-        signs = [SIGNS[kind] for kind in self._table["_change_type"].to_pylist()]
-        counts = self._table["_count"].to_pylist()
-        for at, row in enumerate(word_rows(self._table, self._width)):
-            net.setdefault(row, [at, 0])[1] += signs[at] * counts[at]
-        left = [(at, balance) for at, balance in net.values() if balance]
-        rows = self._table.select(range(self._width)).take(
-            pa.array([at for at, _ in left], "int64")
-        )
-        kinds = ["insert" if balance > 0 else "delete" for _, balance in left]
-        return change_table(rows, kinds, [abs(balance) for _, balance in left], [0] * len(left))
+        rows = self._table.select(range(self._width))
+        keys = {f"c{at}": told_apart(column) for at, column in enumerate(rows.columns)}
+        changed = self._table["_change_type"].combine_chunks()
+        signs = np.array([SIGNS[word] for word in changed.dictionary.to_pylist()], np.int64)
+        by = signs[changed.indices.to_numpy()] * self._table["_count"].to_numpy()
+        told = pa.table({**keys, "_by": pa.array(by), "_at": pa.array(np.arange(len(by)))})
+        groups = told.group_by(list(keys), use_threads=False)
+        found = groups.aggregate([("_by", "sum"), ("_at", "min")])
+        balance, first = found["_by_sum"].to_numpy(), found["_at_min"].to_numpy()
+        left = np.flatnonzero(balance)
+        left = left[np.argsort(first[left])]
+        codes = np.where(balance[left] > 0, CODES["insert"], CODES["delete"]).astype(np.int8)
+        kinds = pa.DictionaryArray.from_arrays(pa.array(codes), WORDS)
+        counts, nothing = np.abs(balance[left]), np.zeros(len(left), np.int64)
+        meta = [kinds, pa.array(counts), pa.array(nothing)]
+        left_rows = rows.take(pa.array(first[left]))
+        return pa.table([*left_rows.columns, *meta], schema=pa.schema([*rows.schema, *META]))
+
+
+def told_apart(column: pa.ChunkedArray) -> pa.Array:
+    """Give a column whose values are equal exactly where the words of another are."""
+    whole = column.combine_chunks()
+    if not pa.types.is_floating(whole.type):
+        return whole
+    nan = pa.scalar(float("nan"), whole.type)
+    return pc.if_else(pc.is_nan(whole), nan, whole).view(bits_of(whole.type))
 
 
 def word_rows(table: pa.Table, width: int) -> Iterable[tuple[Word, ...]]:

@@ -27,7 +27,7 @@ from joingraph.kernels.run import run
 SUM, TUPLES = 30, 31  # words of the state that nobody else uses
 
 
-@numba.cfunc("int64(int64, int64, int64)")  # type: ignore[untyped-decorator]
+@numba.cfunc("int64(int64, int64, int64)")
 def consume(st: int, _: int, __: int) -> int:
     """Add what the block holds to the checksum: it is called after every diff."""
     out, stride, segments = ld(st, f.OUT), ld(st, f.STRIDE), ld(st, f.SEGMENTS)
@@ -66,7 +66,7 @@ class Prepared:
             words[f.OPS], words[f.OP_COUNT] = ops.ctypes.data, len(ops)
             words[f.CURSOR], words[f.PHASE], words[f.SILENT] = 0, f.P_START, 0
             words[f.ROWS] = words[f.SEGMENT_COUNT] = 0
-            words[f.SINK] = consume.address
+            words[f.SINK] = int(consume.address or 0)
             while words[f.CURSOR] < words[f.OP_COUNT]:
                 run(memory.st)
             seconds = perf_counter() - start

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any
 
 from joingraph.engine import Engine
 from joingraph.errors import StoreError
@@ -38,8 +38,3 @@ def one_of(option: str, asked: str, known: Sequence[str]) -> None:
     """Refuse an option that is not known."""
     if asked not in known:
         raise ValueError(f"{option}={asked!r} is not known; choose one of {', '.join(known)}")
-
-
-def later(asked: str) -> NoReturn:
-    """Say that something is not there yet."""
-    raise NotImplementedError(f"{asked} comes in a later version")

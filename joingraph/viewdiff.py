@@ -47,8 +47,12 @@ def change_table(
 ) -> pa.Table:
     """Put rows of the view and what happened to each side by side."""
     codes = pa.array([CODES[kind] for kind in kinds], pa.int8())
-    changed = pa.DictionaryArray.from_arrays(codes, WORDS)
-    meta = [changed, pa.array(counts, pa.int64()), pa.array(diffs, pa.int64())]
+    return beside(rows, codes, pa.array(counts, pa.int64()), pa.array(diffs, pa.int64()))
+
+
+def beside(rows: pa.Table, codes: pa.Array, counts: pa.Array, diffs: pa.Array) -> pa.Table:
+    """Put rows of the view beside codes of change types, counts and base diffs."""
+    meta = [pa.DictionaryArray.from_arrays(codes, WORDS), counts, diffs]
     return pa.table([*rows.columns, *meta], schema=pa.schema([*rows.schema, *META]))
 
 
@@ -151,11 +155,9 @@ class ViewDiff:
         left = np.flatnonzero(balance)
         left = left[np.argsort(first[left])]
         codes = np.where(balance[left] > 0, CODES["insert"], CODES["delete"]).astype(np.int8)
-        kinds = pa.DictionaryArray.from_arrays(pa.array(codes), WORDS)
-        counts, nothing = np.abs(balance[left]), np.zeros(len(left), np.int64)
-        meta = [kinds, pa.array(counts), pa.array(nothing)]
-        left_rows = rows.take(pa.array(first[left]))
-        return pa.table([*left_rows.columns, *meta], schema=pa.schema([*rows.schema, *META]))
+        counts, nowhere = np.abs(balance[left]), np.zeros(len(left), np.int64)
+        arrays = (pa.array(each) for each in (codes, counts, nowhere))
+        return beside(rows.take(pa.array(first[left])), *arrays)
 
 
 def told_apart(column: pa.ChunkedArray) -> pa.Array:

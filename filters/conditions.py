@@ -13,18 +13,22 @@ import pyarrow as pa
 
 from joingraph.evaluate import holds
 from joingraph.expression import Column, Expression, columns_of
-from joingraph.plan.model import AliasPlan
 
 Columns = Mapping[Expression, pa.Array]
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
-def columns(alias: AliasPlan, table: pa.Table) -> dict[Expression, pa.Array]:
-    """Name a base table's columns as this alias calls them."""
-    return {
-        Column(alias.name, field.name, field.type): whole(table.column(i))
-        for i, field in enumerate(table.schema)
-    }
+class BaseColumns(dict[Expression, pa.Array]):
+    """A base table's columns as any alias calls them, each made whole when it is asked for."""
+
+    def __init__(self, table: pa.Table) -> None:
+        super().__init__()
+        self._table = table
+
+    def __missing__(self, wanted: Expression) -> pa.Array:
+        assert isinstance(wanted, Column), "everything else is computed of columns"
+        found = self[wanted] = whole(self._table.column(wanted.name))
+        return found
 
 
 def whole(column: pa.ChunkedArray) -> pa.Array:
@@ -53,8 +57,7 @@ def taken(
     given: Columns, wanted: Iterable[Expression], numbers: Numbers
 ) -> dict[Expression, pa.Array]:
     """Take the numbered rows of the columns that are wanted; all rows need no copy."""
-    rows = pa.array(numbers)
     return {
-        name: given[name] if len(given[name]) == len(rows) else given[name].take(rows)
+        name: given[name] if len(given[name]) == len(numbers) else given[name].take(numbers)
         for name in wanted
     }

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from joingraph.evaluate import evaluate
 from joingraph.expression import Expression, columns_of
-from joingraph.filters.conditions import Columns, Numbers, columns, passing, taken
+from joingraph.filters.conditions import BaseColumns, Columns, Numbers, passing, taken
 from joingraph.graph import Image, Row
 from joingraph.plan.model import AliasPlan
 from joingraph.words import normal, to_words
@@ -21,7 +21,7 @@ from joingraph.words import normal, to_words
 
 def images(alias: AliasPlan, table: pa.Table) -> list[Image | None]:
     """Split a base table's rows as one alias keeps them, computing whole columns at a time."""
-    given = columns(alias, table)
+    given = BaseColumns(table)
     numbers = passing(alias.conditions, given, table.num_rows)
     flat = [each for vertex in alias.keys for each in vertex]
     keys = [normal(each) for each in computed(flat, given, numbers)]

@@ -24,7 +24,7 @@ from joingraph.batch import Entry
 from joingraph.definition import Table
 from joingraph.errors import DiffError
 from joingraph.expression import Expression
-from joingraph.filters.conditions import Numbers, columns, passing, whole
+from joingraph.filters.conditions import BaseColumns, Numbers, passing, whole
 from joingraph.filters.images import computed, without_null
 from joingraph.idiffs import KeyedDiffs
 from joingraph.plan.keyed import Keyed, binding
@@ -180,7 +180,7 @@ def felt_by(plan: Plan, alias: AliasPlan, keyed: Keyed | None, net: Net) -> Felt
 def seen(alias: AliasPlan, net: Net, at: Numbers, wanted: Sequence[Expression]) -> Seen:
     """Let the rows of keys through as an alias does; compute what is wanted of those that pass."""
     keys = np.flatnonzero((at >= 0) & net.full[at])
-    given = columns(alias, net.rows.take(pa.array(at[keys])))
+    given = BaseColumns(net.rows.take(pa.array(at[keys])))
     numbers = passing(alias.conditions, given, len(keys))
     joined = [normal(each) for each in computed(flat(alias), given, numbers)]
     numbers = numbers[without_null(joined, len(numbers))]

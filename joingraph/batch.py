@@ -82,12 +82,14 @@ def read_entry(
 
 def is_key_alone(rows: Any, table: Table) -> bool:
     """Hold if rows have the columns of the table's key and no others."""
+    if not table.key or len(table.key) == len(table.schema):
+        return False
     schema: Any = getattr(rows, "schema", None)
     names: Iterable[object] = schema.names if isinstance(schema, pa.Schema) else ()
     if isinstance(rows, (list, tuple)) and rows and isinstance(rows[0], Mapping):
         names = rows[0]
     found, key = {str(name).lower() for name in names}, {name.lower() for name in table.key}
-    return bool(key) and found == key and len(key) < len(table.schema)
+    return found == key
 
 
 def read_keys(rows: object, table: Table, where: str, *, is_indexed: bool) -> pa.Table:
@@ -113,6 +115,8 @@ def same_length(pre: pa.Table, post: pa.Table, where: str) -> None:
 
 def find_table(name: object, tables: Mapping[str, Table]) -> Table:
     """Find a declared table by its name, whatever its case."""
+    if isinstance(name, str) and name in tables:
+        return tables[name]
     by_name = {each.lower(): table for each, table in tables.items()}
     if isinstance(name, str) and name.lower() in by_name:
         return by_name[name.lower()]

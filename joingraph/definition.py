@@ -12,7 +12,7 @@ already flattened into aliases of their own ("recent.T"), USING and NATURAL into
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -26,6 +26,11 @@ class Table:
     name: str
     schema: pa.Schema
     key: tuple[str, ...] = ()
+    nullable: pa.Schema = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        free = pa.schema([each.with_nullable(True) for each in self.schema])
+        object.__setattr__(self, "nullable", free)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ sequence numbers, names of callers or locks: that is JoinGraph's part.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ from joingraph.expression import Expression
 from joingraph.factorised import Factorised
 from joingraph.progress import Progress
 from joingraph.reading import Reading, Touched
-from joingraph.stores.snapshot import Block
+from joingraph.stores.snapshot import Block, Part
 from joingraph.ways import Way
 
 
@@ -31,11 +31,15 @@ class Refused(NamedTuple):
     row: int
 
 
+Ready = Callable[[list[Refused]], None]
+
+
 class Applied(NamedTuple):
     """What a batch did: the rows of the view diff (viewdiff.py), and what was left out of it."""
 
     changes: pa.Table
     refused: list[Refused]
+    net: Callable[[pa.Table], pa.Table] | None = None  # folds the rows, if the engine knows how
 
 
 class Blocks(Protocol):
@@ -47,6 +51,10 @@ class Blocks(Protocol):
 
     def __getitem__(self, name: str) -> memoryview:
         """Give a block."""
+        ...
+
+    def arrays(self, stamp: str) -> Mapping[str, Part]:
+        """Give the blocks of memory under a stamp, all checked; none, if some are not right."""
         ...
 
 
@@ -65,12 +73,14 @@ class Engine(Protocol):
         generate: bool,
         silent: int = 0,
         keep: bool = True,
+        ready: Ready | None = None,
     ) -> Applied:
         """Apply a batch whole, or raise and leave the graph as it was.
 
         Diffs that remove a row which is not there are left out if `skip`; else, if there are any,
         nothing is applied. The first `silent` entries make no view diffs. Unless `keep`, the graph
-        is afterwards as it was.
+        is afterwards as it was. `ready` is told before anything is changed what is left out; only
+        what is computed on a path can fail after it.
         """
         ...
 
@@ -115,8 +125,12 @@ class Engine(Protocol):
         """Write the graph as named runs of bytes, to be read before the next change."""
         ...
 
+    def arrays(self) -> Iterable[Block]:
+        """Write the graph's memory as it is, if that makes restoring quicker; as `dump` is read."""
+        ...
+
     def restore(self, blocks: Blocks) -> None:
-        """Bring an empty graph to what `dump` wrote."""
+        """Bring an empty graph to what `dump`, and perhaps `arrays`, wrote."""
         ...
 
     def scan(self) -> Iterator[pa.RecordBatch]:

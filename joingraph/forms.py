@@ -15,9 +15,11 @@ FORMS = ("rows", "idiffs", "factorised")
 FromRows = Callable[[pa.Table], IDiffs]
 
 
-def made_as_rows(changes: pa.Table, idiffs: FromRows) -> Forms:
+def made_as_rows(
+    changes: pa.Table, idiffs: FromRows, net: Callable[[pa.Table], pa.Table] | None = None
+) -> Forms:
     """Rows fold to i-diffs; multiplied out as they are, they stay so."""
-    return Forms(lambda: changes, lambda: idiffs(changes), lambda: Factorised({}, changes))
+    return Forms(lambda: changes, lambda: idiffs(changes), lambda: Factorised({}, changes), net)
 
 
 def made_as_idiffs(found: IDiffs) -> Forms:

@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from typing import cast
 
 from joingraph.batch import Entry, find_table, read_batch, without
-from joingraph.engine import Engine, Refused
+from joingraph.engine import Engine, Ready, Refused
 from joingraph.engines import one_of
 from joingraph.errors import DiffError, LimitError
 from joingraph.expiry import bind_expiry
@@ -146,11 +146,15 @@ class JoinGraph(Journaled):
             kept = self._journal.keeps(source)
             form = "rows" if kept else form
             self._check_size(entries, form)
-            refused, diff = self._carried_out(entries, form, keep=True)
             skip, aside = self._on_missing != "error", self._on_missing == "quarantine"
             said = {"skip": skip, "quarantine": aside, "source": source, "position": position}
-            changes = diff.to_arrow(positions=True).drop_columns(["_seq"]) if kept else None
-            number = self._commit(Record("batch", diff.seq, said, entries, changes))
+            record = Record("batch", self.seq + 1, said, entries)
+            if form == "rows" and not kept and self._logs_ahead():
+                number, refused, diff = self._carried_out_logged(record)
+            else:
+                refused, diff = self._carried_out(entries, form, keep=True)
+                changes = diff.to_arrow(positions=True).drop_columns(["_seq"]) if kept else None
+                number = self._commit(record._replace(changes=changes))
             if aside:
                 self._quarantined += [set_aside(entries, each) for each in refused]
         self._settle(number)
@@ -207,10 +211,27 @@ class JoinGraph(Journaled):
         self._settle(number)
         return ViewDiff(made_as_rows(changes, self._from_rows((), ())), seq)
 
+    def _carried_out_logged(self, record: Record) -> tuple[int, list[Refused], ViewDiff]:
+        """Log a batch once it cannot be refused, and carry it out while the disk is at work."""
+        numbers: list[int] = []
+
+        def ready(refused: list[Refused]) -> None:
+            self._refuse(record.entries, refused)
+            numbers.append(self._commit_ahead(record))
+
+        try:
+            refused, diff = self._carried_out(record.entries, "rows", keep=True, ready=ready)
+        except BaseException as error:
+            if numbers:
+                self._fail(error)
+            raise
+        return numbers[0], refused, diff
+
     def _carried_out(
-        self, entries: Sequence[Entry], form: str, *, keep: bool
+        self, entries: Sequence[Entry], form: str, *, keep: bool, ready: Ready | None = None
     ) -> tuple[list[Refused], ViewDiff]:
         """Carry a batch out, to be kept or not, and give its view diffs in one form."""
+        seq = self.seq + 1
         skip, generate = self._on_missing != "error", not (keep and self.maintain_only)
         if generate and form == "idiffs":
             refused, forms = self._as_idiffs(entries, keep=keep)
@@ -218,12 +239,14 @@ class JoinGraph(Journaled):
             found, refused = self.engine.factorise(entries, skip=skip, keep=keep)
             forms = made_factorised(found, self._from_rows(entries, refused))
         else:
-            applied = self.engine.apply(entries, skip=skip, generate=generate, keep=keep)
+            applied = self.engine.apply(
+                entries, skip=skip, generate=generate, keep=keep, ready=ready
+            )
             refused = applied.refused
             told = self._from_rows(entries if generate else [], refused if generate else [])
-            forms = made_as_rows(applied.changes, told)
+            forms = made_as_rows(applied.changes, told, applied.net)
         self._refuse(entries, refused)
-        return refused, ViewDiff(forms, self.seq + 1)
+        return refused, ViewDiff(forms, seq)
 
     def _as_idiffs(self, entries: Sequence[Entry], *, keep: bool) -> tuple[list[Refused], Forms]:
         """Carry a batch out with its base rows folded, making only the rows that i-diffs lack."""

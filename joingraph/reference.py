@@ -19,7 +19,7 @@ from joingraph.answers import Kept
 from joingraph.asked import Asked
 from joingraph.batch import Entry
 from joingraph.breaks import Break
-from joingraph.engine import Applied, Blocks, Refused
+from joingraph.engine import Applied, Blocks, Ready, Refused
 from joingraph.errors import LimitError
 from joingraph.expiry import Conditions
 from joingraph.expression import Expression
@@ -84,9 +84,12 @@ class ReferenceEngine:
         generate: bool,
         silent: int = 0,
         keep: bool = True,
+        ready: Ready | None = None,
     ) -> Applied:
         """Apply a batch whole, or raise and leave the graph as it was."""
         admitted, refused = self.admit(entries)
+        if ready is not None:
+            ready(refused)
         told_from = sum(entry.length for entry in entries[:silent])
         found: list[tuple[int, Effect]] = []
         with self.atomic(keep=keep) as carry_out:
@@ -186,6 +189,10 @@ class ReferenceEngine:
     def dump(self) -> Iterator[Block]:
         """Write what is kept of the base rows; everything else follows from that."""
         return dump_rows(self.graph)
+
+    def arrays(self) -> tuple[Block, ...]:
+        """Write nothing: a plain graph's memory is Python's own."""
+        return ()
 
     def restore(self, blocks: Blocks) -> None:
         """Insert the rows that were written."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -37,8 +37,10 @@ def to_table(rows: object, table: Table, entry: str) -> pa.Table:
     >>> to_table([(7, "hello")], tweet, "insert into tweet").to_pylist()
     [{'tweetId': 7, 'text': 'hello'}]
     """
-    arrow = _as_arrow(rows, entry)
-    if arrow is not None:
+    columns: list[pa.ChunkedArray]
+    if _is_as_declared(rows, table):
+        columns = rows.columns
+    elif (arrow := _as_arrow(rows, entry)) is not None:
         named = dict(zip(arrow.column_names, arrow.columns, strict=True))
         order = _order(arrow.column_names, table, entry)
         columns = [
@@ -51,8 +53,16 @@ def to_table(rows: object, table: Table, entry: str) -> pa.Table:
             for values, field in zip(_columns(rows, table, entry), table.schema, strict=True)
         ]
     for column, field in zip(columns, table.schema, strict=True):
-        _check_null(column, field, entry)
+        if not field.nullable:
+            _check_null(column, field, entry)
     return pa.Table.from_arrays(columns, schema=table.schema)
+
+
+def _is_as_declared(rows: Any, table: Table) -> TypeGuard[pa.Table]:
+    """Hold if rows have the declared columns already, but for what may be NULL."""
+    return isinstance(rows, pa.Table) and (
+        rows.schema.equals(table.schema) or rows.schema.equals(table.nullable)
+    )
 
 
 def _as_arrow(rows: Any, entry: str) -> pa.Table | None:
@@ -287,7 +297,7 @@ def _is_aware(value: Any) -> bool:
 
 
 def _check_null(column: pa.ChunkedArray, field: pa.Field, entry: str) -> None:
-    if not field.nullable and column.null_count:
+    if column.null_count:
         row = column.is_null().index(True).as_py()
         raise DiffError(f'{entry}, row {row}: column "{field.name}" is NOT NULL, found NULL')
 

@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -39,6 +40,7 @@ META = pa.schema(
 )
 WORDS = pa.array(SIGNS, pa.string())
 CODES = {word: code for code, word in enumerate(SIGNS)}
+Numbers = npt.NDArray[np.int64]
 ViewRow = tuple[str, tuple[Value, ...], int]
 
 
@@ -62,6 +64,7 @@ class Forms(NamedTuple):
     rows: Callable[[], pa.Table] | None
     idiffs: Callable[[], IDiffs] | None = None
     factorised: Callable[[], Factorised] | None = None
+    net: Callable[[pa.Table], pa.Table] | None = None  # folds rows faster than anybody could
 
 
 class ViewDiff:
@@ -143,21 +146,39 @@ class ViewDiff:
 
     def _folded(self) -> pa.Table:
         """Keep the first appearance of each row that has changed on balance, with that balance."""
-        rows = self._table.select(range(self._width))
-        keys = {f"c{at}": told_apart(column) for at, column in enumerate(rows.columns)}
-        changed = self._table["_change_type"].combine_chunks()
-        signs = np.array([SIGNS[word] for word in changed.dictionary.to_pylist()], np.int64)
-        by = signs[changed.indices.to_numpy()] * self._table["_count"].to_numpy()
-        told = pa.table({**keys, "_by": pa.array(by), "_at": pa.array(np.arange(len(by)))})
-        groups = told.group_by(list(keys), use_threads=False)
-        found = groups.aggregate([("_by", "sum"), ("_at", "min")])
-        balance, first = found["_by_sum"].to_numpy(), found["_at_min"].to_numpy()
-        left = np.flatnonzero(balance)
-        left = left[np.argsort(first[left])]
-        codes = np.where(balance[left] > 0, CODES["insert"], CODES["delete"]).astype(np.int8)
-        counts, nowhere = np.abs(balance[left]), np.zeros(len(left), np.int64)
-        arrays = (pa.array(each) for each in (codes, counts, nowhere))
-        return beside(rows.take(pa.array(first[left])), *arrays)
+        if self._forms.net is not None:
+            return self._forms.net(self._table)
+        return folded(self._table, self._width)
+
+
+def folded(changes: pa.Table, width: int) -> pa.Table:
+    """Fold a view diff over the whole batch, in the order of the rows' first appearances."""
+    rows = changes.select(range(width))
+    keys = {f"c{at}": told_apart(column) for at, column in enumerate(rows.columns)}
+    by = signed_counts(changes)
+    told = pa.table({**keys, "_by": pa.array(by), "_at": pa.array(np.arange(len(by)))})
+    groups = told.group_by(list(keys), use_threads=False)
+    found = groups.aggregate([("_by", "sum"), ("_at", "min")])
+    balance, first = found["_by_sum"].to_numpy(), found["_at_min"].to_numpy()
+    left = np.flatnonzero(balance)
+    left = left[np.argsort(first[left])]
+    return left_over(changes, width, first[left], balance[left])
+
+
+def signed_counts(changes: pa.Table) -> Numbers:
+    """Say how often each row came, below zero for one that went."""
+    changed = changes["_change_type"].combine_chunks()
+    signs = np.array([SIGNS[word] for word in changed.dictionary.to_pylist()], np.int64)
+    by: Numbers = signs[changed.indices.to_numpy()] * changes["_count"].to_numpy()
+    return by
+
+
+def left_over(changes: pa.Table, width: int, first: Numbers, balance: Numbers) -> pa.Table:
+    """Keep some rows of a view diff, each with its balance."""
+    codes = np.where(balance > 0, CODES["insert"], CODES["delete"]).astype(np.int8)
+    arrays = [pa.array(each) for each in (codes, np.abs(balance), np.zeros_like(balance))]
+    rows = changes.select(range(width))
+    return beside(rows if len(first) == len(rows) else rows.take(first), *arrays)
 
 
 def told_apart(column: pa.ChunkedArray) -> pa.Array:

@@ -7,6 +7,8 @@
          at + 2   the leaves' lists there
          at       the op; its values are those in the ring, unless they are new
 
+What only walks touch is not asked for where view diffs are not made.
+
 A kernel is given inserts of one alias only, so nothing that the ring names can be freed meanwhile.
 It begins 24 steps early, with nothing but looking ahead; short runs are done without.
 """
@@ -63,7 +65,8 @@ class Ahead:
         ):
             if distance <= AHEAD_NEXT and not any(self.edges(link) for link in self.links):
                 continue
-            self.say(f"if begin <= at + {distance} < end:")
+            walks = "not silent and " if distance <= AHEAD_NEXT else ""
+            self.say(f"if {walks}begin <= at + {distance} < end:")
             self.writer.depth += 1
             self.say(f"row = ld(ops + (at + {distance}) * {OP_WORDS * 8}, O_ROW)")
             for place, link in enumerate(self.links):
@@ -104,10 +107,12 @@ class Ahead:
         if seat.alias == self.number:
             length = f"(ld(likely, {seat.length}) & LENGTH)"
             self.say(f"prefetch(heap, ld(likely, {seat.offset}) + {length})")
-        elif seat.kind >= EDGE:
-            self.say(f"prefetch(heap, ld(likely, {seat.offset}))")
+            return
+        self.say("if not silent:")
+        if seat.kind >= EDGE:
+            self.say(f"    prefetch(heap, ld(likely, {seat.offset}))")
         else:
-            self.say(f"prefetch_run(heap, likely + {seat.offset * 8}, {seat.columns})")
+            self.say(f"    prefetch_run(heap, likely + {seat.offset * 8}, {seat.columns})")
 
     def edges(self, link: Link) -> list[Seat]:
         """List the other aliases at a vertex that lead on by an edge."""

@@ -7,8 +7,9 @@ entries -> feed (filter, words, ops) -> presence -> run (maintain and emit, bloc
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from contextlib import suppress
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,75 +19,59 @@ from joingraph.answers import Kept
 from joingraph.asked import Asked
 from joingraph.batch import Entry
 from joingraph.breaks import Break
-from joingraph.engine import Applied, Blocks, Refused
+from joingraph.engine import Applied, Blocks, Ready, Refused
+from joingraph.errors import DiffError
 from joingraph.expiry import Conditions
 from joingraph.expression import Expression
 from joingraph.factorised import Factorised
 from joingraph.generators.why_not import why_not
 from joingraph.kept_rows import block_name, read_rows
 from joingraph.kernels import fields as f
+from joingraph.kernels.arrays import Arrays
+from joingraph.kernels.carrying import Admitted, Carrying, MissedError
 from joingraph.kernels.check import check
 from joingraph.kernels.count import count
 from joingraph.kernels.cutting import Cutter
 from joingraph.kernels.expiry import expired
 from joingraph.kernels.fanout import Fanouts
 from joingraph.kernels.feed import Feed, Feeder
-from joingraph.kernels.intrinsics import check_fences
 from joingraph.kernels.kept import dump_rows, inserts
 from joingraph.kernels.keys import Keys, row_places
-from joingraph.kernels.layout import lay_out
 from joingraph.kernels.load import load
 from joingraph.kernels.memory import Words, lent
 from joingraph.kernels.mirror import Mirror
 from joingraph.kernels.nested import Nester
+from joingraph.kernels.net import are_different, as_it_is, net
 from joingraph.kernels.outputs import Outputs
-from joingraph.kernels.paths import Paths, read_block
+from joingraph.kernels.paths import Paths
 from joingraph.kernels.pieces import Walker
-from joingraph.kernels.plugs import Plugs
 from joingraph.kernels.presence import admit
 from joingraph.kernels.reading import read, why
 from joingraph.kernels.room import Room
-from joingraph.kernels.rows import NOTHING, came, inverse, paired, rows_of, runs, tied, went
-from joingraph.kernels.run import run
+from joingraph.kernels.rows import came, paired, rows_of, runs, tied, went
 from joingraph.kernels.scan import scan
 from joingraph.kernels.sorted_index import SortedIndex
 from joingraph.kernels.starts import Starts
-from joingraph.kernels.state import GraphMemory
 from joingraph.kernels.stats import stats
 from joingraph.kernels.strings import Interner
 from joingraph.kernels.sums import count_where
+from joingraph.kernels.sweep import Sweeper
 from joingraph.kernels.view_diffs import ViewDiffs
 from joingraph.maintainers.lookahead import NoLook
 from joingraph.plan.model import Plan
-from joingraph.progress import Progress
 from joingraph.reading import Reading, Touched
 from joingraph.stores.snapshot import Block
 from joingraph.ways import Way
 
-MODES = {"none": f.NONE, "local": f.LOCAL, "global": f.GLOBAL, "exact": f.EXACT, "auto": f.EXACT}
 
-MANY_OPS = 1000  # after which it is looked whether tables were outgrown
-
-
-class Admitted(NamedTuple):
-    """A batch's ops that are to be carried out, what they point into, and what was left out."""
-
-    ops: Words
-    feed: Feed
-    refused: list[Refused]
-
-
-class CompiledEngine:
+class CompiledEngine(Carrying):
     """Keeps a view's join graph in flat memory."""
 
     def __init__(self, plan: Plan, lookahead: str, key_index: Sequence[str] = ()) -> None:
+        super().__init__(plan, lookahead)
         self.plan = plan
-        mode = MODES[lookahead]
-        self.layout = lay_out(plan, exact=mode >= f.GLOBAL)
-        self.memory = GraphMemory(self.layout, mode)
         self.interner = Interner()
         self.keys = Keys(plan, self.layout, self.interner, key_index)
-        self.plugs = Plugs(self.layout, mode, self.memory)
         self.feeder = Feeder(plan, self.layout, self.interner, self.keys)
         self.outputs = Outputs(plan, self.layout, self.interner)
         self.indexes: dict[str, SortedIndex] = {}
@@ -94,24 +79,27 @@ class CompiledEngine:
         self.starts = Starts(self.walker, self.indexes)
         folding = Walker(plan, self.layout, self.memory, self.interner, folds=True)
         self.folding_starts = Starts(folding, self.indexes)
-        self._done: list[Words] = []  # the ops carried out since a batch began, in order
-        self._kept: Admitted | None = None  # the last batch, to be undone
+        self.sweeper = Sweeper(self.starts)
         self.room: Room | None = None
+        self.memory_arrays = Arrays(self.memory, self.interner, self.keys)
 
     def limit(self, memory_limit: int) -> None:
         """Refuse from here on what may take more memory than this, before anything is changed."""
         self.room = Room(self.walker, memory_limit)
 
     def load(self, entries: Sequence[Entry]) -> None:
-        """Insert rows without making view diffs."""
-        feed = self._fed(entries)
-        if self.room is not None:
-            self.room.check_rows(feed.ops, feed.matrices)
-        ops = load(self.memory, feed.ops, feed.matrices)
-        self._carry_out(ops, feed.matrices, generate=False)
-        self.memory.release()
-        self._note(feed.ops, feed.matrices)
-        self._done, self._kept = [], None
+        """Insert rows without making view diffs: all are read before the first is inserted."""
+        # A limit is judged for all of them at once; else one after the other takes less memory.
+        parts = [entries] if self.room is not None else [[entry] for entry in entries]
+        self._sweep()
+        feeds = [self._read(part) for part in parts]
+        while feeds:
+            feed = feeds.pop(0)
+            ops = load(self.memory, feed.ops, feed.matrices)
+            self._carry_out(ops, feed.matrices, generate=False)
+            self.memory.release()
+            self._note(feed.ops, feed.matrices)
+            self._done, self._kept = [], None
 
     def apply(
         self,
@@ -121,16 +109,33 @@ class CompiledEngine:
         generate: bool,
         silent: int = 0,
         keep: bool = True,
+        ready: Ready | None = None,
     ) -> Applied:
-        """Apply a batch whole, or raise and leave the graph as it was; so too unless `keep`."""
-        batch = self._admit(entries, skip=skip)
+        """Apply a batch whole, or raise and leave the graph as it was; so too unless `keep`.
+
+        Most batches miss no row. Whether one does is seen on the way, and then it is taken back;
+        but if somebody must be `ready` for what is left out, it is looked for beforehand.
+        """
+        feed = self._fed(entries)
+        if ready is None and not skip and not feed.lost:
+            with suppress(MissedError):
+                batch = Admitted(feed.ops, feed, [])
+                return self._applied(batch, generate=generate, silent=silent, keep=keep)
+        batch = self._admitted(feed, skip=skip)
+        if ready is not None:
+            ready(batch.refused)
+        return self._applied(batch, generate=generate, silent=silent, keep=keep)
+
+    def _applied(self, batch: Admitted, *, generate: bool, silent: int, keep: bool) -> Applied:
+        """Apply what was admitted, the first entries in silence."""
         ops, matrices = batch.ops, batch.feed.matrices
         quiet = int(np.searchsorted(ops[:, f.O_DIFF], sum(batch.feed.lengths[:silent])))
         with self._atomic(batch, keep=keep):
             self._carry_out(ops[:quiet], matrices, generate=False)
             parts = self._carry_out(ops[quiet:], matrices, generate=generate)
             changes = ViewDiffs(self.outputs, ops[quiet:]).table(parts)
-        return Applied(changes, batch.refused)
+        fold = as_it_is if are_different(self.outputs, ops[quiet:]) else partial(net, self.outputs)
+        return Applied(changes, batch.refused, fold)
 
     def stream(
         self, entries: Sequence[Entry], *, skip: bool, generate: bool
@@ -155,6 +160,23 @@ class CompiledEngine:
             for paths in parts:
                 yield from cutter.cut(paths, int(self.memory.words[f.CURSOR]))
             yield from cutter.rest()
+
+    def drain(self, entries: Sequence[Entry], consumer: int) -> None:
+        """Apply a batch, calling compiled code after every op with its paths in the block.
+
+        Residual predicates and expressions are left to that code; a batch that misses a row is
+        refused whole.
+        """
+        feed = self._fed(entries)
+        words = self.memory.words
+        words[f.SINK] = consumer
+        try:
+            with self._atomic(Admitted(feed.ops, feed, []), keep=True):
+                self._carry_out(feed.ops, feed.matrices, generate=True)
+        except MissedError:
+            raise DiffError("a diff of the batch removes a row that is not there") from None
+        finally:
+            words[f.SINK] = 0
 
     def factorise(
         self, entries: Sequence[Entry], *, skip: bool, keep: bool = True
@@ -200,49 +222,37 @@ class CompiledEngine:
         return self._admit(entries, skip=True).refused
 
     def _fed(self, entries: Sequence[Entry]) -> Feed:
-        """Filter a batch, whose texts have room."""
+        """Filter a batch, which begins here: nobody but the graph's rows holds texts."""
+        self._sweep()
+        return self._read(entries)
+
+    def _sweep(self) -> None:
+        """Forget texts that nobody has any more, if it is time to."""
+        if self.sweeper.is_due():
+            self._kept = None
+            self.sweeper.sweep(self.indexes.values())
+
+    def _read(self, entries: Sequence[Entry]) -> Feed:
+        """Filter entries that have room."""
         if self.room is not None:
             self.room.check_strings(entries)
-        return self.feeder.feed(entries)
-
-    def _admit(self, entries: Sequence[Entry], *, skip: bool) -> Admitted:
-        """Filter a batch, leaving out base diffs that miss their row; all, unless `skip`."""
-        feed = self._fed(entries)
+        feed = self.feeder.feed(entries)
         if self.room is not None:
             self.room.check_rows(feed.ops, feed.matrices)
+        return feed
+
+    def _admit(self, entries: Sequence[Entry], *, skip: bool) -> Admitted:
+        """Filter a batch and admit it."""
+        return self._admitted(self._fed(entries), skip=skip)
+
+    def _admitted(self, feed: Feed, *, skip: bool) -> Admitted:
+        """Leave out base diffs that miss their row; all, unless `skip`."""
         if not feed.lost and (feed.ops[:, f.O_KIND] == f.INSERT).all():
             return Admitted(feed.ops, feed, [])
         admitted = admit(self.memory.st, feed.ops, feed.matrices)
         refused = refusals(feed, admitted)
-        ops = feed.ops[admitted & (feed.ops[:, f.O_KIND] != NOTHING)]
+        ops = feed.ops[admitted & (feed.ops[:, f.O_KIND] != f.NOTHING)]
         return Admitted(ops if skip or not refused else ops[:0], feed, refused)
-
-    @contextmanager
-    def _atomic(self, batch: Admitted, *, keep: bool) -> Generator[None]:
-        """Note a batch that is carried out within; undo it after an error, or unless `keep`."""
-        self._done.clear()
-        complete = False
-        try:
-            yield
-            complete = True
-        finally:
-            if complete and keep:
-                self._note(batch.ops, batch.feed.matrices)
-                if len(batch.ops) >= MANY_OPS:
-                    self.memory.release()
-                self._kept = batch
-            else:
-                self._take_back(batch)
-
-    def _take_back(self, batch: Admitted) -> Words:
-        """Undo what was carried out of a batch; gives the ops that did it."""
-        done, self._done = self._done, []
-        self._kept = None
-        widths = np.array([alias.width for alias in self.layout.aliases], np.int64)
-        back = [inverse(ops, widths) for ops in done[::-1]]
-        for ops in back:
-            self._carry_out(ops, batch.feed.matrices, generate=False)
-        return np.concatenate(back) if back else batch.ops[:0]
 
     def undo(self) -> None:
         """Take the last batch back, declared indexes included."""
@@ -254,8 +264,20 @@ class CompiledEngine:
         """Write what is kept of the base rows; everything else follows from that."""
         return dump_rows(self.starts)
 
+    def arrays(self) -> Iterator[Block]:
+        """Write the graph's memory as it is."""
+        return self.memory_arrays.dump(self.indexes)
+
     def restore(self, blocks: Blocks) -> None:
-        """Insert the rows that were written."""
+        """Map the memory that was written, if it fits, or insert the rows."""
+        parts = blocks.arrays(self.memory_arrays.stamp)
+        if parts:
+            self.memory_arrays.restore(parts)
+            for column, rows, nulls in self.memory_arrays.indexes(parts):
+                index = self.indexes[column] = self._sorted_index(column)
+                width = self.layout.aliases[index.alias].width
+                index.begin(rows.reshape(-1, width), nulls.reshape(-1, width))
+            return
         for alias in self.plan.aliases:
             if block_name(alias) in blocks:
                 batches = read_rows(self.plan, alias, blocks[block_name(alias)])
@@ -277,44 +299,6 @@ class CompiledEngine:
                     rows = rows_of(pick(ops, index.alias), self.layout, index.alias, post=is_post)
                     index.note(rows, come=is_post)
 
-    def compile(self, progress: Progress) -> None:
-        """Compile all of the view's own kernels now, and use them from here on."""
-        self.plugs.compile(progress)
-
-    def _carry_out(self, ops: Words, matrices: tuple[Words, ...], *, generate: bool) -> list[Paths]:
-        """Run ops to their end; give the paths they emit."""
-        with lent(*matrices), self._begun(ops, generate=generate) as parts:
-            return list(parts)
-
-    @contextmanager
-    def _begun(self, ops: Words, *, generate: bool) -> Generator[Iterator[Paths]]:
-        """Let ops be run block by block; they are run to their end even if nobody asks for it."""
-        ops = np.ascontiguousarray(ops)
-        self.plugs.put_in_place()
-        self.plugs.notice(ops)
-        words = self.memory.words
-        words[f.OPS], words[f.OP_COUNT] = ops.ctypes.data, len(ops)
-        words[f.CURSOR], words[f.PHASE], words[f.SILENT] = 0, f.P_START, not generate
-        words[f.ROWS] = words[f.SEGMENT_COUNT] = 0
-        self._done.append(ops)
-        with lent(ops):
-            try:
-                yield self._parts()
-            finally:
-                words[f.SILENT] = 1
-                for _ in self._parts():
-                    pass
-
-    def _parts(self) -> Iterator[Paths]:
-        """Run ops until none is left; give the paths of each block."""
-        memory, words = self.memory, self.memory.words
-        while words[f.CURSOR] < words[f.OP_COUNT]:
-            words[f.ROWS] = words[f.SEGMENT_COUNT] = 0
-            run(memory.st)
-            check_fences()
-            if words[f.ROWS]:
-                yield read_block(words, memory.block.words, memory.segments.words)
-
     def scan(self) -> Iterator[pa.RecordBatch]:
         """Read the whole view, starting from the vertex with the fewest values."""
         vertices = range(len(self.layout.vertices))
@@ -333,15 +317,19 @@ class CompiledEngine:
         """Keep a secondary index on an output column that is kept as it is."""
         if column in self.indexes:
             return
+        index = self._sorted_index(column)
+        for piece in self.starts.everyone(index.alias):
+            rows = self.walker.row_words(piece, index.alias)
+            index.note(np.repeat(rows, piece.times, axis=0), come=True)
+        self.indexes[column] = index
+
+    def _sorted_index(self, column: str) -> SortedIndex:
+        """Make an index of an output column, empty."""
         (value,) = (each.value for each in self.plan.definition.output if each.name == column)
         slot = self.plan.slots[value]
         places = row_places(self.plan, self.layout, slot)
         place = slice(places[0], places[-1] + 1)
-        index = SortedIndex(slot.alias, place, slot.stored, self.interner)
-        for piece in self.starts.everyone(slot.alias):
-            rows = self.walker.row_words(piece, slot.alias)
-            index.note(np.repeat(rows, piece.times, axis=0), come=True)
-        self.indexes[column] = index
+        return SortedIndex(slot.alias, place, slot.stored, self.interner)
 
     def why(self, asked: Asked) -> list[tuple[Kept, ...]]:
         """Find the complete paths behind a row of the view: what each alias keeps on it."""

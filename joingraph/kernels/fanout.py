@@ -11,7 +11,7 @@ import numpy.typing as npt
 from joingraph.kernels.fields import MOVE, O_ALIAS, O_DIFF, O_KIND
 from joingraph.kernels.memory import Words
 from joingraph.kernels.pieces import Walker
-from joingraph.kernels.rows import came, rows_of, went
+from joingraph.kernels.rows import came, read_moves, rows_of, went
 from joingraph.kernels.sums import ways_through
 
 
@@ -26,7 +26,9 @@ class Fanouts:
     def add(self, ops: Words, tied: npt.NDArray[np.bool_]) -> None:
         """Take a run of one alias' ops that has just been carried out."""
         alias, moves = int(ops[0, O_ALIAS]), ops[:, O_KIND] == MOVE
-        self.count(ops[moves], tied[moves], post=True, images=2)
+        moved = np.flatnonzero(moves)
+        moved = moved[read_moves(self.walker.plan, self.walker.layout, ops[moved])]
+        self.count(ops[moved], tied[moved], post=True, images=2)
         for pick, is_post in ((went, False), (came, True)):
             others = pick(ops[~moves], alias)
             self.count(others, np.zeros(len(others), bool), post=is_post)

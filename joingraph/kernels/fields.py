@@ -28,8 +28,9 @@ COUNT, LEAF, EDGE, NODE = 0, 1, 2, 3
 NONE, LOCAL, GLOBAL, EXACT = 0, 1, 2, 3
 # kinds of op; an update changes keys, a move does not; the new row follows the old one
 INSERT, DELETE, UPDATE, MOVE = 0, 1, 2, 3
-# how a run ends: all ops are done, or the block must be taken before it goes on
-DONE, FULL = 0, 1
+NOTHING = -1  # the kind of an op that only says that its row is there
+# how a run ends: all ops are done, the block must be taken before it goes on, or a row is missing
+DONE, FULL, MISSED = 0, 1, 2
 # where an op stands between two runs
 P_START, P_EMIT, P_WALK, P_MIDDLE, P_EMIT_POST, P_WALK_POST = 0, 1, 2, 3, 4, 5
 # what a plugged traversal returns when a block cannot hold the diff

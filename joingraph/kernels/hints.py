@@ -43,12 +43,15 @@ from joingraph.kernels.fields import (
     S_LIVE,
     S_OFFSET,
     SEAT_WORDS,
+    SILENT,
     UPDATE,
     V_SEAT_COUNT,
     V_SEATS,
 )
 from joingraph.kernels.intrinsics import kernel, ld, prefetch, small, sto
 from joingraph.kernels.table import likely_record, prefetch_slot
+
+SEARCHED_ROWS = 64  # of a list that will be searched: what lies beyond, the machine asks for
 
 
 @small
@@ -100,6 +103,8 @@ def look_ahead(st: int, cursor: int, first: int, end: int) -> None:
 @kernel
 def look_further(st: int, cursor: int, first: int, end: int) -> None:
     """Ask for what the first steps of the walks from the ops ahead will touch."""
+    if ld(st, SILENT):
+        return
     at = cursor + AHEAD_NEXT
     if first <= at < end:
         ask_next(st, at, False)
@@ -163,10 +168,20 @@ def ask_lists_at(st: int, vd: int, record: int, op: int) -> None:
             if ld(seat, S_ALIAS) == ad:
                 prefetch(heap, place + (ld(record, ld(seat, S_LENGTH)) & LENGTH))
                 if ld(op, O_KIND) != INSERT:
-                    prefetch(heap, place + ld(op, O_PLACE))
-            else:
+                    ask_row(heap, place, ld(record, ld(seat, S_LENGTH)) & LENGTH, ld(op, O_PLACE))
+            elif not ld(st, SILENT):
                 prefetch(heap, place)
         seat += SEAT_WORDS * 8
+
+
+@small
+def ask_row(heap: int, list_: int, length: int, place: int) -> None:
+    """Ask for a row of a list; for its end, where a search begins, if it is not known where."""
+    if place >= 0:
+        prefetch(heap, list_ + place)
+        return
+    for row in range(max(0, length - SEARCHED_ROWS), length, 8):
+        prefetch(heap, list_ + row)
 
 
 @kernel

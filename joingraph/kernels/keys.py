@@ -43,6 +43,11 @@ class KeyTable:
         vd[f.V_INDEX], vd[f.V_MASK] = self.index.address + FIRST_INDEX * 8, FIRST_INDEX - 1
         vd[f.V_KEY], vd[f.V_STRIDE] = len(places), len(places) + width
 
+    def find_index(self) -> None:
+        """Find the index again whose size alone is known."""
+        vd = self.descriptor.words
+        vd[f.V_INDEX] = vd[f.V_INDEX_BASE] + 8 * (vd[f.V_MASK] + 1)
+
     def rows(self, keys: Words) -> list[Row | None]:
         """Find the rows with some keys."""
         found = np.zeros((len(keys), 1 + self.width), np.int64)

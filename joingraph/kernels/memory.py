@@ -2,6 +2,7 @@
 
     reserve(words)        ->  Region(address, words)     anonymous, zeroed, MAP_NORESERVE
     reserve_together(..)  ->  several of them at fixed distances, with huge pages
+    lay_over(address, part of a file)                    the file's pages, copied when written to
 
 Kernels work on raw addresses; the Region keeps the mapping alive. Every live region is fenced:
 FENCES lists their bounds, and the checked and interpreted kernels refuse an access outside.
@@ -23,6 +24,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from joingraph.stores.snapshot import Part
+
 Words = npt.NDArray[np.int64]
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)  # type: ignore[attr-defined]  # set dynamically
@@ -32,6 +35,7 @@ FENCED = INTERPRETED or CHECKED  # raw kernels look at no fence
 MAX_REGIONS = 1 << 16
 HUGE_BYTES = 2 << 20
 SMALL_BYTES = 256 << 10
+MAP_FIXED = 0x10  # on Linux and macOS, and in no module of Python
 # Python 3.11 and 3.12 do not name this flag
 NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0x40)
 # [violations, regions in use, low 0, high 0, low 1, high 1, ...]; a freed pair is 0, 0
@@ -88,6 +92,36 @@ def reserve_area(size: int) -> mmap.mmap:
     """Reserve whole pages of address space."""
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE
     return mmap.mmap(-1, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE, flags=flags)
+
+
+def lay_over(address: int, part: Part) -> None:
+    """Let reserved memory be what a part of a file is; the file itself stays as it is.
+
+    Whole pages are mapped, the rest is copied: what lies behind the part reads as zero.
+    """
+    size, of = len(part.data), np.frombuffer(part.data, np.uint8)
+    inside(address, size)
+    is_placed = address % mmap.PAGESIZE == 0 and part.offset % mmap.PAGESIZE == 0
+    mapped = size // mmap.PAGESIZE * mmap.PAGESIZE if is_placed else 0
+    if mapped:
+        map_over(address, mapped, part)
+    ctypes.memmove(address + mapped, of.ctypes.data + mapped, size - mapped)
+
+
+def map_over(address: int, size: int, part: Part) -> None:
+    """Map whole pages of a file in place of reserved ones."""
+    system = ctypes.CDLL(None, use_errno=True)
+    system.mmap.restype = ctypes.c_void_p
+    system.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_int64]
+    allowed, flags = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | MAP_FIXED
+    found = system.mmap(address, size, allowed, flags, part.descriptor, part.offset)
+    if found != address:
+        raise MemoryError(f"{size:,} bytes cannot be mapped: {os.strerror(ctypes.get_errno())}")
+
+
+def bytes_at(address: int, size: int) -> memoryview:
+    """Give a view of fenced memory as bytes, to be read before the next change."""
+    return memoryview((ctypes.c_ubyte * size).from_address(inside(address, size))).cast("B")
 
 
 def fenced(region: Region, size: int) -> Region:

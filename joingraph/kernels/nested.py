@@ -17,17 +17,24 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from joingraph.kernels import fields as f
 from joingraph.kernels.fields import MOVE, O_ALIAS, O_DIFF, O_KIND
-from joingraph.kernels.memory import Words
-from joingraph.kernels.pieces import Piece, Walker, joined
-from joingraph.kernels.rows import came, rows_of, went
+from joingraph.kernels.intrinsics import kernel, ld, sto
+from joingraph.kernels.memory import Words, lent
+from joingraph.kernels.pieces import Piece, Walker, joined, steps_of
+from joingraph.kernels.rows import came, read_moves, rows_of, went
 from joingraph.plan.branches import Branch, branches_of
+
+Mask = npt.NDArray[np.bool_]
 
 
 class Partners(NamedTuple):
-    """The partners of paths in one branch: whose they are, how many rows each is, what it shows."""
+    """The partners of paths in one branch, in the order of the paths.
 
-    parents: Words
+    How many each path has, how many rows each partner is, and what it shows.
+    """
+
+    lengths: Words
     times: Words
     structs: pa.StructArray
 
@@ -35,9 +42,17 @@ class Partners(NamedTuple):
 class Beyond(NamedTuple):
     """What lies beyond paths: which have partners everywhere, their times, lists by name."""
 
-    alive: npt.NDArray[np.bool_]
+    alive: Mask
     times: Words
     lists: Mapping[str, Partners]
+
+
+class Alive(NamedTuple):
+    """Changed rows that have partners everywhere: which of all, as paths, and what they meet."""
+
+    rows: Words
+    piece: Piece
+    beyond: Beyond
 
 
 class Changed(NamedTuple):
@@ -62,6 +77,7 @@ class Nester:
         alias, layout = int(ops[0, O_ALIAS]), self.walker.layout
         is_move = ops[:, O_KIND] == MOVE
         moves, others = ops[is_move], ops[~is_move]
+        moves = moves[read_moves(self.plan, layout, moves)]
         gone, new = went(others, alias), came(others, alias)
         pre, post = (rows_of(moves, layout, alias, post=side) for side in (False, True))
         self.add(alias, Changed("update", pre, post, moves[:, O_DIFF]))
@@ -79,83 +95,104 @@ class Nester:
             self.branches[alias] = branches_of(self.plan, alias)
         top = self.branches[alias]
         piece = self.walker.begun(alias, rows)
-        there = np.all([ids >= 0 for ids in piece.values.values()], axis=0)
-        beyond = self.beyond(top, piece.take(np.flatnonzero(there)))
-        alive = np.flatnonzero(there)[beyond.alive]
-        if len(alive):
-            self.found.setdefault(alias, []).append(
-                self.table(top, alias, changed, (alive, beyond))
-            )
+        there = np.flatnonzero(np.all([ids >= 0 for ids in piece.values.values()], axis=0))
+        piece = picked(piece, there)
+        beyond = self.beyond(top, piece)
+        some = np.flatnonzero(beyond.alive)
+        if len(some):
+            found = Alive(there[some], picked(piece, some), beyond)
+            self.found.setdefault(alias, []).append(self.table(top, alias, changed, found))
 
     def tables(self) -> dict[str, pa.Table]:
         """Give the records of all that changed, by alias and base diff."""
         found = {}
         for alias, parts in self.found.items():
             table = pa.concat_tables(parts)
-            order = np.argsort(table["_diff"].to_numpy(), kind="stable")
-            found[self.plan.aliases[alias].name] = table.take(pa.array(order)).combine_chunks()
+            diffs = table["_diff"].to_numpy()
+            if (diffs[1:] < diffs[:-1]).any():
+                table = table.take(pa.array(np.argsort(diffs, kind="stable")))
+            found[self.plan.aliases[alias].name] = table.combine_chunks()
         return found
 
-    def table(
-        self, top: Branch, alias: int, changed: Changed, found: tuple[Words, Beyond]
-    ) -> pa.Table:
+    def table(self, top: Branch, alias: int, changed: Changed, found: Alive) -> pa.Table:
         """Write the records of rows that are alive."""
-        alive, beyond = found
         columns: dict[str, pa.Array] = {
-            "_change_type": pa.array([changed.kind] * len(alive), pa.string()),
-            "_count": pa.array(beyond.times[beyond.alive]),
-            "_diff": pa.array(changed.diffs[alive]),
+            "_change_type": pa.array([changed.kind] * len(found.rows), pa.string()),
+            "_count": pa.array(found.beyond.times[found.beyond.alive]),
+            "_diff": pa.array(changed.diffs[found.rows]),
         }
         if top.columns:
-            columns["pre"] = self.image(top, alias, changed.pre, changed.post, alive)
-            columns["post"] = self.image(top, alias, changed.post, changed.pre, alive)
-        return pa.table(columns | lists_of(beyond))
+            now = self.values(top, found.piece)
+            before = missing = pa.nulls(len(found.rows), now.type)
+            if changed.pre is not None and changed.post is not None:
+                before = self.values(top, self.walker.begun(alias, changed.pre[found.rows]))
+            elif changed.post is None:
+                before, now = now, missing
+            columns |= {"pre": before, "post": now}
+        return pa.table(columns | lists_of(found.beyond))
 
-    def image(
-        self, top: Branch, alias: int, rows: Words | None, other: Words | None, alive: Words
-    ) -> pa.StructArray:
-        """Write one side of records; where there is none the other lends values under a NULL."""
-        some = other if rows is None else rows
-        assert some is not None, "a change has a side"
-        missing = pa.array(np.full(len(alive), rows is None))
-        return self.values(top, self.walker.begun(alias, some[alive]), missing)
-
-    def values(
-        self, branch: Branch, piece: Piece, missing: pa.Array | None = None
-    ) -> pa.StructArray:
+    def values(self, branch: Branch, piece: Piece) -> pa.StructArray:
         """Compute what the view shows of a branch."""
         definition = self.plan.definition
         fields = [definition.schema.field(at) for at in branch.columns]
         arrays = [self.walker.computed(piece, definition.output[at].value) for at in branch.columns]
-        return pa.StructArray.from_arrays(arrays, fields=fields, mask=missing)
+        return pa.StructArray.from_arrays(arrays, fields=fields)
 
     def beyond(self, branch: Branch, piece: Piece) -> Beyond:
         """Find the partners of paths in each branch beyond one."""
-        alive, times = np.ones(len(piece), bool), piece.times.copy()
+        alive, times = np.ones(len(piece), bool), piece.times
         lists: dict[str, Partners] = {}
         for each in branch.beyond:
             found = self.partners(each, piece)
-            alive &= np.bincount(found.parents, minlength=len(piece)) > 0
+            alive &= found.lengths > 0
             if each.mute:
-                sums = np.zeros(len(piece), np.int64)
-                np.add.at(sums, found.parents, found.times)
-                times *= sums
+                times = times * sums(found.times, found.lengths)
             else:
                 lists[each.name] = found
         return Beyond(alive, times, lists)
 
     def partners(self, branch: Branch, piece: Piece) -> Partners:
         """Find the partners of paths in a branch, those that have some everywhere beyond."""
-        found, parents = self.followed(piece, branch)
-        beyond = self.beyond(branch, found)
-        alive = np.flatnonzero(beyond.alive)
-        found, times = found.take(alive), beyond.times[alive]
+        is_leaf = self.is_leaf(branch)
+        found, lengths = self.listed(piece, branch) if is_leaf else self.followed(piece, branch)
+        times, lists = found.times, dict[str, pa.Array]()
+        if branch.beyond:
+            beyond = self.beyond(branch, found)
+            lengths = sums(beyond.alive.astype(np.int64), lengths)
+            alive = np.flatnonzero(beyond.alive)
+            found, times, lists = picked(found, alive), beyond.times[alive], lists_of(beyond)
         parts: dict[str, pa.Array] = {"count": pa.array(times)}
         if branch.columns:
             parts = {"values": self.values(branch, found), **parts}
-        parts |= lists_of(beyond)
-        structs = pa.StructArray.from_arrays(list(parts.values()), list(parts))
-        return Partners(parents[alive], times, structs)
+        parts |= lists
+        return Partners(
+            lengths, times, pa.StructArray.from_arrays(list(parts.values()), list(parts))
+        )
+
+    def is_leaf(self, branch: Branch) -> bool:
+        """Hold if a branch is lists of one alias' rows, and shows nothing but what these hold."""
+        outputs, slots = self.plan.definition.output, self.plan.slots
+        values = [outputs[at].value for at in branch.columns]
+        kept = all(each in slots and slots[each].vertex is None for each in values)
+        (leg, *others) = branch.legs
+        is_list = self.walker.seat(leg.hop.alias, leg.hop.vertex).kind == f.LEAF
+        return is_list and kept and not others and not leg.tests
+
+    def listed(self, piece: Piece, branch: Branch) -> tuple[Piece, Words]:
+        """Copy the lists that paths meet at one vertex; tell how long each is."""
+        hop, walker = branch.legs[0].hop, self.walker
+        seat = walker.seat(hop.alias, hop.vertex)
+        records = walker.records(hop.vertex)[piece.values[hop.vertex]]
+        lengths = records[:, seat.live] & f.LENGTH
+        lists = np.stack([records[:, seat.offset], steps_of(records[:, seat.length]), lengths])
+        width, total = walker.layout.aliases[hop.alias].projected, int(lengths.sum())
+        words = np.empty((max(1, width), total), np.int64)
+        heap = walker.memory.heap.address
+        with lent(lists, words):
+            copy_lists(
+                heap, np.array([lists.ctypes.data, len(lengths), words.ctypes.data, width, total])
+            )
+        return Piece({}, {hop.alias: list(words)}, np.ones(total, np.int64)), lengths
 
     def looks_back(self, branch: Branch) -> bool:
         """Hold if a branch, or one beyond, asks more of a path than where it begins."""
@@ -167,8 +204,9 @@ class Nester:
         )
 
     def followed(self, piece: Piece, branch: Branch) -> tuple[Piece, Words]:
-        """Extend paths along a branch; tell which path each continues."""
-        parents, once = np.arange(len(piece)), np.ones(len(piece), np.int64)
+        """Extend paths along a branch; tell how many continue each."""
+        count = len(piece)
+        parents, once = np.arange(count), np.ones(count, np.int64)
         if self.looks_back(branch):
             piece = replace(piece, times=once)
         else:
@@ -182,20 +220,44 @@ class Nester:
                 parts.append(found.take(some))
                 ups.append(parents[up[some]])
             piece, parents = joined(parts), np.concatenate(ups)
-        return piece, parents
+        return piece, np.bincount(parents, minlength=count)
+
+
+def picked(piece: Piece, some: Words) -> Piece:
+    """Pick paths in their order; all of them cost nothing."""
+    return piece if len(some) == len(piece) else piece.take(some)
+
+
+def sums(values: Words, lengths: Words) -> Words:
+    """Add up runs of values, some of them empty."""
+    upto, ends = np.concatenate([[0], np.cumsum(values)]), np.cumsum(lengths)
+    found: Words = upto[ends] - upto[ends - lengths]
+    return found
 
 
 def lists_of(beyond: Beyond) -> dict[str, pa.Array]:
     """Write the lists of what lies beyond the paths that are alive."""
-    place = np.cumsum(beyond.alive) - 1
-    length = int(beyond.alive.sum())
-    lists = {}
+    alive, lists = beyond.alive, {}
     for name, found in beyond.lists.items():
-        parents, structs = found.parents, found.structs
-        if length < len(beyond.alive):
-            some = beyond.alive[parents]
-            parents, structs = place[parents[some]], structs.filter(pa.array(some))
-        lengths = np.bincount(parents, minlength=length)
+        lengths, structs = found.lengths, found.structs
+        if not alive.all():
+            structs = structs.filter(pa.array(np.repeat(alive, lengths)))
+            lengths = lengths[alive]
         offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
         lists[name] = pa.ListArray.from_arrays(offsets, structs)
     return {"branches": pa.StructArray.from_arrays(lists.values(), lists.keys())} if lists else {}
+
+
+@kernel
+def copy_lists(heap: int, given: Words) -> None:
+    """Copy lists of a leaf behind one another, column by column."""
+    lists, count, found, width, total = given[0], given[1], given[2], given[3], given[4]
+    at = 0
+    for number in range(count):
+        offset, step = ld(lists, number), ld(lists, count + number)
+        length = ld(lists, 2 * count + number)
+        for column in range(width):
+            of, to = heap + (offset + column * step) * 8, found + (column * total + at) * 8
+            for place in range(length):
+                sto(to, place, ld(of, place))
+        at += length

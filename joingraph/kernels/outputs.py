@@ -26,6 +26,7 @@ from joingraph.kernels.words import from_words, is_text, to_words
 from joingraph.plan.keyed import keyed_aliases
 from joingraph.plan.model import Plan
 from joingraph.plan.told_apart import are_told_apart
+from joingraph.viewdiff import META
 
 
 class Outputs:
@@ -34,6 +35,11 @@ class Outputs:
     def __init__(self, plan: Plan, layout: Layout, interner: Interner) -> None:
         self.plan, self.interner = plan, interner
         self.schema = plan.definition.schema
+        # With where a row came from, and without.
+        self.told_schema = {
+            positions: pa.schema([*self.schema, *(META if positions else list(META)[:-1])])
+            for positions in (True, False)
+        }
         self.words_at: dict[object, tuple[int, int]] = {}
         first = 0
         for slot in layout.slots:

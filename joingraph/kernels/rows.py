@@ -11,6 +11,7 @@ from joingraph.kernels.fields import (
     DELETE,
     INSERT,
     MOVE,
+    NOTHING,
     O_ALIAS,
     O_DIFF,
     O_KIND,
@@ -21,11 +22,10 @@ from joingraph.kernels.fields import (
 from joingraph.kernels.intrinsics import kernel, ld, sto
 from joingraph.kernels.layout import Layout, words_of
 from joingraph.kernels.memory import Words, lent
-from joingraph.plan.branches import tying
+from joingraph.plan.branches import tying, unread
 from joingraph.plan.model import Plan
 from joingraph.reading import kept_parts
 
-NOTHING = -1  # the kind of an op that only says that its row is there
 INVERSE = {INSERT: DELETE, DELETE: INSERT}
 
 
@@ -101,6 +101,25 @@ def tied(plan: Plan, layout: Layout, ops: Words) -> npt.NDArray[np.bool_]:
             before = sum(words_of(each.type) for each in alias.projected[: slot.position])
             first = layout.aliases[alias.index].keys + before
             mark[at] |= ~same[:, first : first + words_of(slot.stored)].all(axis=1)
+    return mark
+
+
+def read_moves(plan: Plan, layout: Layout, moves: Words) -> npt.NDArray[np.bool_]:
+    """Mark moves of one alias that change a value which the view or a predicate reads."""
+    alias = plan.aliases[int(moves[0, O_ALIAS])] if len(moves) else None
+    hidden = unread(plan, alias.index) if alias else frozenset()
+    if not alias or not hidden:
+        return np.ones(len(moves), bool)
+    width = layout.aliases[alias.index].keys
+    same = rows_of(moves, layout, alias.index, post=False) == rows_of(
+        moves, layout, alias.index, post=True
+    )
+    mark = np.zeros(len(moves), bool)
+    for position, each in enumerate(alias.projected):
+        words = slice(width, width + words_of(each.type))
+        if position not in hidden:
+            mark |= ~same[:, words].all(axis=1)
+        width = words.stop
     return mark
 
 

@@ -8,7 +8,8 @@
              both in the same order, so no entry may be laid dead between
 
 Inserts of one alias in a row are carried out together, by its own kernel if it has one.
-`run` ends when the ops do, or when a block is full; called again, it goes on where it stood.
+An op that only says that its row is there looks for it. `run` ends when the ops do, when a block
+is full, or at an op whose row is missing, before it changes anything; called again, it goes on.
 A row of a block costs the same whether its diff fits: the odometer resumes, and a plugged
 traversal that would overflow has written nothing that counts, so the odometer takes its diff.
 """
@@ -39,10 +40,13 @@ from joingraph.kernels.fields import (
     LIMIT,
     LOOKAHEAD,
     LOW,
+    MISSED,
     MOVE,
     NODE,
+    NOTHING,
     O_ALIAS,
     O_KIND,
+    O_PLACE,
     O_ROW,
     OP_COUNT,
     OP_WORDS,
@@ -84,7 +88,7 @@ MOST_INSERTS = 1 << 10  # carried out together: a block may be full long before 
 
 @kernel
 def run(st: int) -> int:
-    """Carry out ops until none is left (DONE) or a block must be taken (FULL)."""
+    """Carry out ops until none is left (DONE), a block must be taken (FULL), or one is MISSED."""
     cursor, end = ld(st, CURSOR), ld(st, OP_COUNT)
     forget_hints(st)
     while cursor < end:
@@ -102,8 +106,9 @@ def run(st: int) -> int:
         elif ld(st, AHEAD):
             look_ahead(st, cursor, cursor, end)
             look_further(st, cursor, cursor, end)
-        if carry_out(st, op_at(st, cursor)) == FULL:
-            return FULL
+        ended = carry_out(st, op_at(st, cursor))
+        if ended != DONE:
+            return ended
         cursor += 1
         sto(st, CURSOR, cursor)
         sto(st, PHASE, P_START)
@@ -132,7 +137,7 @@ def inserts_until(st: int, cursor: int, end: int) -> int:
 
 @kernel
 def carry_out(st: int, op: int) -> int:
-    """Take an op from where it stands to its end, or to a full block."""
+    """Take an op from where it stands to its end, or to a full block; or miss its row."""
     ad = alias_of(st, op)
     kind, row = ld(op, O_KIND), ld(op, O_ROW)
     sto(st, FLAGGING, ld(st, LOOKAHEAD) == GLOBAL and kind != MOVE)
@@ -140,8 +145,10 @@ def carry_out(st: int, op: int) -> int:
         if kind == INSERT:
             put_values(st, ad, row)
             link_row(st, ad, row)
-        else:
-            find_values(st, ad, row)
+        elif not is_there(st, ad, op):
+            return MISSED
+        elif kind == NOTHING:
+            return DONE
         sto(st, PHASE, P_EMIT)
     if ld(st, PHASE) <= P_WALK:
         if emit(st, ad, row, 1 if kind == INSERT else -1) == FULL:
@@ -161,6 +168,16 @@ def carry_out(st: int, op: int) -> int:
             replace_row(st, ad, row)
         sto(st, PHASE, P_EMIT_POST)
     return emit(st, ad, row + ld(ad, A_WIDTH) * 8, 1)
+
+
+@kernel
+def is_there(st: int, ad: int, op: int) -> bool:
+    """Find the row of an op that removes it, and note its place."""
+    if not find_values(st, ad, ld(op, O_ROW)):
+        return False
+    at = find_again(st, ad, ld(op, O_ROW))
+    sto(op, O_PLACE, at)
+    return at >= 0
 
 
 @kernel

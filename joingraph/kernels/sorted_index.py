@@ -32,13 +32,8 @@ NO_ROWS: Words = np.empty((0, 1), np.int64)
 class Run:
     """Rows sorted by their values, those with NULL apart."""
 
-    def __init__(self, values: pa.Array, rows: Words) -> None:
-        if pa.types.is_floating(values.type):
-            values = normal(values)
-        order = np.asarray(pc.sort_indices(values))
-        some = len(values) - values.null_count
-        self.values = values.take(pa.array(order[:some]))
-        self.rows, self.nulls = rows[order[:some]], rows[order[some:]]
+    def __init__(self, values: pa.Array, rows: Words, nulls: Words) -> None:
+        self.values, self.rows, self.nulls = values, rows, nulls
 
     def __len__(self) -> int:
         return len(self.rows) + len(self.nulls)
@@ -72,6 +67,13 @@ class Run:
         """Give the rows within a span, in order."""
         found: Words = self.rows[self.slice_of(span)]
         return found
+
+
+def sorted_run(values: pa.Array, rows: Words) -> Run:
+    """Sort rows by their values."""
+    order = np.asarray(pc.sort_indices(values))
+    some = len(values) - values.null_count
+    return Run(values.take(pa.array(order[:some])), rows[order[:some]], rows[order[some:]])
 
 
 class SortedIndex:
@@ -114,11 +116,28 @@ class SortedIndex:
 
     def run(self, rows: Words) -> Run:
         """Sort rows by the column."""
+        return sorted_run(self.values(rows), rows)
+
+    def values(self, rows: Words) -> pa.Array:
+        """Read the column off rows, so that it can be compared."""
         if not len(rows):
-            return Run(pa.nulls(0, self.kind), rows)
+            return pa.nulls(0, self.kind)
         places = range(self.place.start, self.place.stop)
         words = [np.ascontiguousarray(rows[:, at]) for at in places]
-        return Run(from_words(words, self.kind, self.interner), rows)
+        return normal(from_words(words, self.kind, self.interner))
+
+    def settled(self) -> tuple[Words, Words]:
+        """Sort everything anew; gives the rows in order, and those that have no value."""
+        _, come, gone = self.runs()
+        if len(come) or len(gone):
+            rows = concatenated([self._base.rows, self._base.nulls, *self._come])
+            self._base = self.run(without(rows, concatenated(self._gone)))
+            self._come, self._gone, self._changes = [], [], None
+        return self._base.rows, self._base.nulls
+
+    def begin(self, rows: Words, nulls: Words) -> None:
+        """Begin with what `settled` gave."""
+        self._base, self._changes = Run(self.values(rows), rows, nulls), None
 
     def size(self, span: Span) -> int:
         """Count what is listed within a span."""

@@ -61,6 +61,21 @@ class GraphMemory:
                 index.release(self._capacities[number], capacity)
                 self._capacities[number] = capacity
 
+    @property
+    def free_lists(self) -> Words:
+        """The heads of the heap's free lists."""
+        start = (int(self.words[f.FREE]) - self.st) // 8
+        return self.words[start : start + (widest(self.layout) + 1) * f.FREE_CLASSES]
+
+    def find_tables(self) -> None:
+        """Find the tables again whose sizes alone are known."""
+        self._places = int(self.words[f.PLACES_MASK]) + 1
+        self.words[f.PLACES] = self.places.address + 16 * self._places
+        for number in range(len(self.indexes)):
+            descriptor = self.vertex(number)
+            self._capacities[number] = int(descriptor[f.V_MASK]) + 1
+            descriptor[f.V_INDEX] = descriptor[f.V_INDEX_BASE] + 8 * self._capacities[number]
+
     def vertex(self, number: int) -> Words:
         """Give the descriptor of a vertex."""
         start = self._vertices + number * f.VERTEX_WORDS
@@ -84,7 +99,6 @@ class GraphMemory:
         """Write all that the layout says into the descriptors."""
         layout, words = self.layout, self.words
         deepest = max(map(len, (*layout.alias_tours, *layout.vertex_tours)))
-        widest = max(1, *(alias.projected for alias in layout.aliases))
         vertices, aliases = len(layout.vertices), len(layout.aliases)
         self._vertices = self._take(vertices * f.VERTEX_WORDS)
         self._aliases = self._take(aliases * f.ALIAS_WORDS)
@@ -93,7 +107,7 @@ class GraphMemory:
             word for output in layout.outputs for word in output
         ]
         words[f.HEAP], words[f.TOP] = self.heap.address, 8
-        words[f.FREE] = self._address(self._take((widest + 1) * f.FREE_CLASSES))
+        words[f.FREE] = self._address(self._take((widest(layout) + 1) * f.FREE_CLASSES))
         words[f.VERTICES] = self._address(self._vertices)
         words[f.ALIASES] = self._address(self._aliases)
         words[f.VERTEX_COUNT], words[f.ALIAS_COUNT] = vertices, aliases
@@ -180,18 +194,22 @@ def most_links(layout: Layout) -> int:
     return max(len(alias.links) for alias in layout.aliases)
 
 
+def widest(layout: Layout) -> int:
+    """Say how many projected words an alias has at most, or one."""
+    return max(1, *(alias.projected for alias in layout.aliases))
+
+
 def descriptor_words(layout: Layout) -> int:
     """Say how many words the state and all descriptors take at most."""
     vertices, aliases = len(layout.vertices), len(layout.aliases)
     links = sum(len(alias.links) for alias in layout.aliases)
-    widest = max(1, *(alias.projected for alias in layout.aliases))
     tours = vertices + aliases
     return (
         f.STATE_WORDS
         + vertices * f.VERTEX_WORDS
         + aliases * f.ALIAS_WORDS
         + links * (f.SEAT_WORDS + f.LINK_WORDS)
-        + (widest + 1) * f.FREE_CLASSES
+        + (widest(layout) + 1) * f.FREE_CLASSES
         + 2 * len(layout.outputs)
         + 3 * f.RING_SLOTS * most_links(layout)
         + f.SOURCE_WORDS * (vertices + aliases)

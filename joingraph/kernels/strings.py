@@ -6,10 +6,11 @@
 
 In: Arrow's own buffers. Out: one id a value, or an Arrow array made of ids; no Python per row.
 
-A string stays when the last row with it has gone: the interner holds as many as the graph has
-ever seen, at their length, 16 bytes an id and at most 24 bytes of index. Where texts never come
-again (a churn of unique messages) that grows with the diffs, not with the rows; `stats` tells it
-as `strings`, and a graph that is rebuilt from its rows is rid of them.
+A string takes its length, 16 bytes an id and at most 24 bytes of index. It stays when the last row
+with it has gone, until somebody who knows all rows says which are left (sweep.py, `keep`): then the
+others' bytes go, and their ids are given to the next new strings.
+
+    entry of a free id   next free id + 1, -1
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ INDEX_WORDS = 1 << 31
 FIRST_INDEX = 1 << 10
 MAX_STRING_BYTES = (1 << 31) - 1  # of an Arrow string array: its offsets are 32-bit
 
-# the interner's state
-ARENA, ENTRIES, INDEX, MASK, COUNT, TOP, INDEX_BASE = 0, 1, 2, 3, 4, 5, 6
+# the interner's state; COUNT is of the ids ever given, FREE_ID the first that is free, plus 1
+ARENA, ENTRIES, INDEX, MASK, COUNT, TOP, FREE_ID, INDEX_BASE = 0, 1, 2, 3, 4, 5, 6, 7
+NO_STRING = -1  # the length of one that is free
 
 
 class Interner:
@@ -40,15 +42,26 @@ class Interner:
         self.entries = reserve(ENTRY_WORDS)
         self.index = reserve(INDEX_WORDS)
         self._state = reserve(8)
-        self._state.words[:7] = [
+        self._state.words[:8] = [
             self.arena.address,
             self.entries.address,
             self.index.address + FIRST_INDEX * 8,
             FIRST_INDEX - 1,
             0,
             0,
+            0,
             self.index.address,
         ]
+
+    @property
+    def state(self) -> Words:
+        """The words that say how full it is."""
+        return self._state.words[:8]
+
+    def find_index(self) -> None:
+        """Find the index again whose size alone is known."""
+        state = self.state
+        state[INDEX] = state[INDEX_BASE] + 8 * (state[MASK] + 1)
 
     @property
     def filling(self) -> tuple[int, int]:
@@ -60,6 +73,16 @@ class Interner:
         """How much memory the strings take."""
         state = self._state.words
         return int(state[TOP]) + 16 * int(state[COUNT]) + 16 * (int(state[MASK]) + 1)
+
+    def keep(self, mark: npt.NDArray[np.bool_]) -> None:
+        """Forget all strings but those whose ids are marked."""
+        assert len(mark) == self.state[COUNT], "every id is judged"
+        arena, marks = reserve(ARENA_WORDS), mark.astype(np.int64)
+        index = self.index.words[int(self.state[MASK]) + 1 :][: int(self.state[MASK]) + 1]
+        index[:] = 0
+        with lent(marks):
+            keep_strings(self._state.address, marks.ctypes.data, arena.address)
+        self.arena = arena
 
     def words(self, column: pa.Array) -> Words:
         """Name every value of a string or binary column; NULL is the NULL word."""
@@ -161,18 +184,30 @@ def intern_one(state: int, data: int, length: int) -> int:
         if same and same_bytes(known, data, length):
             return identity
         place = (place + 1) & mask
-    identity = ld(state, COUNT)
+    identity = take_id(state)
     sto(index, place, (h << 32) | (identity + 1))
-    keep_bytes(state, data, length)
-    if (identity + 1) * 3 > mask * 2:
+    keep_bytes(state, identity, data, length)
+    if ld(state, COUNT) * 3 > mask * 2:
         grow_strings(state)
     return identity
 
 
 @kernel
-def keep_bytes(state: int, data: int, length: int) -> None:
-    """Append a run of bytes to the arena and name it by the next id."""
-    top, identity = ld(state, TOP), ld(state, COUNT)
+def take_id(state: int) -> int:
+    """Give a string's id: the last one freed, or the next."""
+    freed = ld(state, FREE_ID)
+    if freed:
+        sto(state, FREE_ID, ld(ld(state, ENTRIES), 2 * (freed - 1)))
+        return freed - 1
+    fresh = ld(state, COUNT)
+    sto(state, COUNT, fresh + 1)
+    return fresh
+
+
+@kernel
+def keep_bytes(state: int, identity: int, data: int, length: int) -> None:
+    """Append a run of bytes to the arena and name it."""
+    top = ld(state, TOP)
     to = ld(state, ARENA) + top
     whole = length // 8
     for word in range(whole):
@@ -185,7 +220,29 @@ def keep_bytes(state: int, data: int, length: int) -> None:
     sto(entries, 2 * identity, top)
     sto(entries, 2 * identity + 1, length)
     sto(state, TOP, top + length)
-    sto(state, COUNT, identity + 1)
+
+
+@kernel
+def keep_strings(state: int, marks: int, arena: int) -> None:
+    """Move the marked strings to another arena and into an empty index; free the others' ids."""
+    entries, index, mask = ld(state, ENTRIES), ld(state, INDEX), ld(state, MASK)
+    old = ld(state, ARENA)
+    sto(state, ARENA, arena)
+    sto(state, TOP, 0)
+    sto(state, FREE_ID, 0)
+    for identity in range(ld(state, COUNT) - 1, -1, -1):
+        data, length = old + ld(entries, 2 * identity), ld(entries, 2 * identity + 1)
+        if ld(marks, identity):
+            h = hash_bytes(data, length)
+            place = h & mask
+            while ld(index, place):
+                place = (place + 1) & mask
+            sto(index, place, (h << 32) | (identity + 1))
+            keep_bytes(state, identity, data, length)
+        else:
+            sto(entries, 2 * identity, ld(state, FREE_ID))
+            sto(entries, 2 * identity + 1, NO_STRING)
+            sto(state, FREE_ID, identity + 1)
 
 
 @kernel

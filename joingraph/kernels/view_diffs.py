@@ -22,7 +22,7 @@ from joingraph.kernels.memory import Words
 from joingraph.kernels.outputs import Outputs
 from joingraph.kernels.paths import Paths, joined
 from joingraph.kernels.plain_rows import all_distinct, are_single, in_pairs
-from joingraph.viewdiff import META, WORDS
+from joingraph.viewdiff import WORDS
 
 MANY = 1 << 17
 ONES = pa.array(np.ones(MANY, np.int64))
@@ -45,15 +45,15 @@ class ViewDiffs:
         self.plain = outputs.are_slots and are_single(ops)
         if self.moves:
             self.plain &= outputs.told_apart and not outputs.plan.residuals
-        self.meta = META if positions else META.remove(META.get_field_index("_diff"))
-        self.schema = pa.schema([*outputs.schema, *self.meta])
+        self.positions = positions
 
     def table(self, parts: Sequence[Paths], *, paired: bool = True) -> pa.Table:
         """Make the view diff of paths; those of a move pair up if they are all there."""
         outputs = self.outputs
         paths = joined(parts, len(outputs.all_words))
         if self.plain and (paired or not self.moves):
-            paths = paths.kept(outputs.holding(paths))
+            if outputs.plan.residuals:
+                paths = paths.kept(outputs.holding(paths))
             if self.are_different(paths):
                 return self.unfolded(paths)
         kept = outputs.holding(paths)
@@ -96,10 +96,11 @@ class ViewDiffs:
         else:
             times = pa.array(paths.by_row(counts))
         meta = [kinds, times]
-        if "_diff" in self.meta.names:
+        if self.positions:
             meta.append(pa.array(paths.by_row(self.ops[paths.ops, O_DIFF])))
         return self.put_together(self.outputs.arrays(paths, self.outputs.no_values, None), meta)
 
     def put_together(self, arrays: list[pa.Array], meta: list[pa.Array]) -> pa.Table:
         """Put the view's columns and what happened to their rows side by side."""
-        return pa.table([*arrays, *meta[: len(self.meta)]], schema=self.schema)
+        schema = self.outputs.told_schema[self.positions]
+        return pa.Table.from_arrays([*arrays, *meta][: len(schema)], schema=schema)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -44,15 +45,21 @@ def to_words(column: pa.Array, interner: Interner, *, key: bool = False) -> list
     words = numbers(column)
     if key:
         return words
-    present = np.asarray(column.is_valid())
-    if kind.bit_width == 64 and (words[0][present] == NULL_WORD).any():
+    present = np.asarray(column.is_valid()) if column.null_count else None
+    if kind.bit_width == 64 and stands_for_null(words[0], present):
         raise LimitError(
             f"a {kind} column holds the value that stands for NULL inside the graph, {NULL_WORD}: "
             "it can be a join attribute, but not a projected one"
         )
-    if column.null_count:
+    if present is not None:
         return [np.where(present, each, NULL_WORD) for each in words]
     return words
+
+
+def stands_for_null(words: Words, present: npt.NDArray[np.bool_] | None) -> bool:
+    """Hold if a value that is there is the NULL word."""
+    alike = words == NULL_WORD
+    return bool(alike.any() if present is None else (alike & present).any())
 
 
 def one_nan(column: pa.Array) -> pa.Array:

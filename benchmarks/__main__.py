@@ -17,7 +17,7 @@ CHAINS = tuple(f"chain{letter}_{joins}" for letter in "FR" for joins in (2, 3, 4
 FANOUTS = ("fanout_1", "fanout_10", "fanout_30", "fanout_100")
 RUNS: tuple[tuple[str, ...], ...] = (
     ("--mode", "each", "--rivals", "hand,divm"),
-    ("--mode", "kernels", "--rivals", "hand"),
+    ("--mode", "stream", "--rivals", "hand"),
     ("churn", "--mode", "each", "--rivals", "hand,divm"),
     (*CHAINS, "--mode", "each", "--lookahead", "none,local,global,exact"),
     (*FANOUTS, "chainR_3", "q3", "--mode", "batch", "--rivals", "hand,dd,dd_delta,duckdb"),

@@ -5,7 +5,7 @@
     DIR/churn/c0..3  the row, in the table's order of columns, 0 where it has fewer
 
 An update is two rows, before and after, one below the other. The diffs come in transactions of
-1,000: 40% inserts, 30% deletes, 30% updates, half of these of join attributes.
+10,000: 40% inserts, 30% deletes, 30% updates, half of these of join attributes.
 Keys stay keys: new followers and new tweets have ids never used before.
 """
 
@@ -141,7 +141,7 @@ class Churn:
 def write_churn(folder: Path, diffs: int) -> None:
     """Write four times as many diffs as the other workloads have, over the base tables."""
     churn = Churn(folder, 4 * diffs)
-    transaction = max(100, diffs // 50)
+    transaction = max(100, diffs // 5)
     rows = [
         churn.step(step, round(step.share * transaction))
         for _ in range(4 * diffs // transaction)

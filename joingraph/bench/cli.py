@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
+from joingraph import spark
 from joingraph.bench.data import SIZES
 from joingraph.bench.record import Run
 from joingraph.bench.report import save, table
@@ -45,7 +46,9 @@ def add(subparsers: Commands) -> None:
     parser = subparsers.add_parser("bench", help="run benchmarks", description=DESCRIPTION)
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=", ".join(WORKLOADS))
     parser.add_argument("--mode", choices=MODES, default="each", help="how the diffs enter")
-    parser.add_argument("--engine", type=_names, default=("compiled",), help="compiled,reference")
+    parser.add_argument(
+        "--engine", type=_names, default=("compiled",), help="compiled,reference,unprefetched"
+    )
     parser.add_argument("--lookahead", type=_names, default=("auto",), help=",".join(LOOKAHEADS))
     parser.add_argument("--rivals", type=_names, default=(), help=",".join(RIVALS))
     parser.add_argument("--size", choices=SIZES, help="of data made by this run (small)")
@@ -54,11 +57,20 @@ def add(subparsers: Commands) -> None:
     parser.add_argument("--repeat", type=int, default=5, help="runs of each, the best counts (5)")
     parser.add_argument("--budget-s", type=float, default=10.0, help="a rival stops after (10)")
     parser.add_argument("--save", type=Path, metavar="DIR", help="also write a file of JSON lines")
+    parser.add_argument("--pipeline", action="store_true", help="a Spark pipeline, beside PySpark")
     parser.add_argument("--json", action="store_true", help="print one JSON line a run")
     parser.set_defaults(run=bench)
 
 
 def bench(arguments: argparse.Namespace) -> None:
+    """Measure a pipeline, or the graph alone."""
+    if arguments.pipeline:
+        spark.run_bench(arguments)
+    else:
+        bench_graph(arguments)
+
+
+def bench_graph(arguments: argparse.Namespace) -> None:
     """Run what was asked for; exit with 1 where checksums differ or joingraph itself failed."""
     mode: str = arguments.mode
     names = workloads_of(arguments.workloads or _default_workloads(mode), mode)

@@ -9,6 +9,7 @@ there; the graph that is measured starts empty, and it grows inside the timing.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -23,11 +24,14 @@ import numpy as np
 
 from joingraph import JoinGraph, View
 from joingraph.bench.checksum import Tally, tally
-from joingraph.bench.kernels import Prepared
+from joingraph.bench.consumer import consume_each
 from joingraph.bench.record import Run, Spec, peak_rss_mib, rate
 from joingraph.bench.views import KEYS, TABLES, JoinView
 from joingraph.bench.workloads import Entry, Inputs, batches, find, read
+from joingraph.kernels import fields
+from joingraph.kernels.engine import CompiledEngine
 
+UNPREFETCHED = "unprefetched"  # the compiled form without a look at the next diffs
 WARM_UP_DIFFS = 1_000
 SCAN_LIMIT_ROWS = 200_000_000
 
@@ -90,9 +94,12 @@ def operations(batch: list[Entry]) -> list[tuple[Any, ...]]:
 
 
 def _open(view: View, spec: Spec) -> JoinGraph:
-    graph = JoinGraph(view, engine=spec.engine, lookahead=spec.lookahead)
+    engine = "compiled" if spec.engine == UNPREFETCHED else spec.engine
+    graph = JoinGraph(view, engine=engine, lookahead=spec.lookahead)
     graph.maintain_only = spec.mode in ("warehouse", "scan")
     graph.compile()
+    if isinstance(graph.engine, CompiledEngine):
+        graph.engine.memory.words[fields.AHEAD] = spec.engine != UNPREFETCHED
     return graph
 
 
@@ -106,29 +113,20 @@ def _warm_up(view: View, spec: Spec, inputs: Inputs) -> None:
 
 def _apply(graph: JoinGraph, spec: Spec, diffs: list[Entry]) -> Timed:
     """Apply all diffs, the clock running from before the first to after the last was consumed."""
-    if spec.mode == "kernels":
-        return _apply_prepared(graph, spec, diffs)
     consume = CONSUME[spec.mode]
+    if isinstance(graph.engine, CompiledEngine):
+        consume = CONSUME_COMPILED.get(spec.mode, consume)
     prepared = [operations(batch) for batch in batches(diffs, spec.batch)]
     counts = [sum(len(operation[2]) for operation in batch) for batch in prepared]
     seconds: list[float] = []
     total = Tally()
+    gc.collect()
+    gc.freeze()  # or Python looks through all it has imported, once in a while
     start = perf_counter()
     for batch in prepared:
         total += consume(graph, batch)
         seconds.append(perf_counter() - start)
     return Timed(seconds, counts, total)
-
-
-def _apply_prepared(graph: JoinGraph, spec: Spec, diffs: list[Entry]) -> Timed:
-    """Apply all diffs as the kernels take them; only the kernels are timed."""
-    seconds, counts, total = [0.0], list[int](), Tally()
-    for batch in batches(diffs, spec.batch):
-        prepared = Prepared(graph, operations(batch))
-        counts.append(sum(len(entry.rows) for entry in batch))
-        seconds.append(seconds[-1] + prepared.apply())
-        total += prepared.told()
-    return Timed(seconds[1:], counts, total)
 
 
 def _consume_stream(graph: JoinGraph, batch: list[tuple[Any, ...]]) -> Tally:
@@ -154,11 +152,13 @@ def _maintain(graph: JoinGraph, batch: list[tuple[Any, ...]]) -> Tally:
 CONSUME: dict[str, Consume] = {
     "each": _consume_stream,
     "kinds": _consume_stream,
+    "stream": _consume_stream,
     "batch": _consume_net,
     "call": _consume_call,
     "warehouse": _maintain,
     "scan": _maintain,
 }
+CONSUME_COMPILED: dict[str, Consume] = {"each": consume_each, "kinds": consume_each}
 
 
 def _report(spec: Spec, timed: Timed, *, base_rows: int) -> Run:

@@ -20,11 +20,11 @@ from joingraph.bench.record import Run, Spec
 from joingraph.bench.rivals import Rival, run_process, run_rival
 from joingraph.bench.workloads import KINDS, find
 
-MODES = ("each", "kernels", "batch", "call", "warehouse", "scan", "kinds")
+MODES = ("each", "stream", "batch", "call", "warehouse", "scan", "kinds")
 # Twenty thousand: churn's 200,000 diffs are ten batches, so that its tenths can be told apart.
 BATCH = {"batch": 1_000, "call": 1}
 EACH_BATCH = 20_000
-RIVAL_MODES = {"each": 1, "kernels": 1, "kinds": 1, "batch": 1_000}
+RIVAL_MODES = {"each": 1, "stream": 1, "kinds": 1, "batch": 1_000}
 
 
 @dataclass(frozen=True, kw_only=True)

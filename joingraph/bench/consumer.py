@@ -1,0 +1,53 @@
+"""A consumer of view rows in compiled code: called after every base diff, it reads every value.
+
+    Arrow batch -> ops -> | graph and rows of one diff -> checksum | next diff | ...
+
+What a program in Rust measures of itself: from columns in memory to view rows that were written
+out and read, one diff after the other, without Python and Arrow for the rows that come out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from joingraph import JoinGraph
+from joingraph.batch import read_batch
+from joingraph.bench.checksum import Tally
+from joingraph.kernels import fields as f
+from joingraph.kernels.engine import CompiledEngine
+from joingraph.kernels.intrinsics import ld, sto
+
+SUM, TUPLES = 30, 31  # words of the state that nobody else uses
+
+
+@numba.cfunc("int64(int64, int64, int64)")
+def consume(st: int, _: int, __: int) -> int:
+    """Add what the block holds to the checksum."""
+    out, stride, segments = ld(st, f.OUT), ld(st, f.STRIDE), ld(st, f.SEGMENTS)
+    count = ld(st, f.SEGMENT_COUNT)
+    for segment in range(count):
+        first, weight = ld(segments, 3 * segment), ld(segments, 3 * segment + 2)
+        last = ld(segments, 3 * segment + 3) if segment + 1 < count else ld(st, f.ROWS)
+        total = 0
+        for column in range(ld(st, f.COLUMN_COUNT)):
+            of_column = 0
+            for row in range(first, last):
+                of_column += ld(out, column * stride + row)
+            total += of_column * (column + 1)
+        sto(st, SUM, ld(st, SUM) + total * weight)
+        sto(st, TUPLES, ld(st, TUPLES) + (last - first) * abs(weight))
+    return 0
+
+
+def consume_each(graph: JoinGraph, batch: list[tuple[Any, ...]]) -> Tally:
+    """Apply a batch; give what the consumer read."""
+    engine = graph.engine
+    assert isinstance(engine, CompiledEngine), "only the compiled form calls compiled code"
+    engine.drain(read_batch(batch, graph.view.tables), int(consume.address or 0))
+    words = engine.memory.words
+    found = Tally(int(words[TUPLES]), int(np.uint64(words[SUM])))
+    words[SUM] = words[TUPLES] = 0
+    return found

@@ -1,0 +1,161 @@
+"""`joingraph bench --pipeline`: a Spark pipeline beside PySpark written by hand, in one run.
+
+    for each workload, micro-batch and size of the base tables:
+        warm up, then rounds of  empty | hand | ours  (joingraph/spark/measured.py)
+    own time = a system's median micro-batch - that of `empty` in the same rounds
+
+Base tables are loaded before; the diffs come as files, one of each changing table a micro-batch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from joingraph.bench.checksum import Tally
+from joingraph.bench.data import Size
+from joingraph.bench.engine import declare
+from joingraph.bench.report import origin
+from joingraph.bench.workloads import Inputs, find, prepare, read
+from joingraph.errors import JoinGraphError
+from joingraph.spark.measured import SYSTEMS, Feed, Measured, write_files
+from joingraph.view import View
+
+WORKLOADS = ("fanout_10", "q3")
+COUNTED = {1_000: 10, 50_000: 3}  # diffs in a micro-batch -> how many of them are timed in a round
+GROWN = 10
+
+
+class Case(NamedTuple):
+    """One thing that is measured."""
+
+    workload: str
+    batch: int
+    counted: int
+    size: Size
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """What a system did in one case; `own_ms` is what it took beyond `empty`."""
+
+    workload: str
+    mode: str = "pipeline"
+    system: str
+    batch: int
+    base_rows: int
+    batch_ms: float
+    own_ms: float
+    own_diffs_per_s: float | None
+    micro_batches: int
+    tuples: int
+    checksum: str
+
+
+def run_bench(arguments: argparse.Namespace) -> None:
+    """Measure everything, print a table or lines, and save them."""
+    lines = []
+    for case in cases(arguments.workloads or WORKLOADS):
+        with TemporaryDirectory() as folder:
+            for line in measure(case, Path(folder), rounds=arguments.repeat):
+                print(json.dumps(asdict(line)) if arguments.json else shown(line), flush=True)
+                lines.append(line)
+    if arguments.save:
+        print(f"saved as {save(lines, arguments.save)}")
+
+
+def cases(workloads: Sequence[str]) -> Iterator[Case]:
+    """List what is measured; base tables that have grown change nothing else."""
+    for workload in workloads:
+        for batch, counted in COUNTED.items():
+            for times in (1, GROWN):
+                yield Case(workload, batch, counted, size_for(times, batch * (counted + 1)))
+
+
+def size_for(times: int, diffs: int) -> Size:
+    """Size the data: ten thousand users and a million followers, or so many times as much."""
+    return Size(
+        10_000 * times, 1_000_000 * times, 60_000 * times + diffs, 70_000 * times + diffs, diffs
+    )
+
+
+def measure(case: Case, folder: Path, *, rounds: int) -> list[Line]:
+    """Measure one case; systems whose rows differ are an error."""
+    prepare(case.workload, folder / "data", case.size)
+    inputs, join = read(case.workload, folder / "data"), find(case.workload).view
+    view = View(join.sql(), tables=declare(join))
+    write_files(folder / "diffs", list(micro_batches(inputs, case)))
+    measured = Measured(Feed(view, join, inputs.tables, folder / "diffs"))
+    seconds: dict[str, list[float]] = {}
+    told: dict[str, Tally] = {}
+    try:
+        for number, (system, found) in enumerate(measured.rounds(rounds + 1)):
+            told[system] = found.told
+            if number >= len(SYSTEMS):  # the first round warms up
+                seconds.setdefault(system, []).extend(found.seconds)
+    finally:
+        measured.close()
+    if told["hand"] != told["ours"]:
+        raise JoinGraphError(
+            f"{case.workload}: {told['hand']} by hand, {told['ours']} by joingraph"
+        )
+    base_rows = sum(len(rows) for rows in inputs.tables.values())
+    return [line(case, system, seconds, (told[system], base_rows)) for system in seconds]
+
+
+def micro_batches(inputs: Inputs, case: Case) -> Iterator[Mapping[str, pa.Table]]:
+    """Cut the diffs: of each changing table an equal part a micro-batch."""
+    diffs: dict[str, list[pa.Table]] = {name: [] for name in inputs.tables}
+    for entry in inputs.diffs:
+        diffs[entry.table].append(entry.rows)
+    whole = {name: pa.concat_tables(rows) for name, rows in diffs.items() if rows}
+    share = case.batch // len(whole)
+    for number in range(case.counted + 1):
+        changed = {name: rows.slice(number * share, share) for name, rows in whole.items()}
+        yield {name: rows.slice(0, 0) for name, rows in inputs.tables.items()} | changed
+
+
+def line(
+    case: Case, system: str, seconds: Mapping[str, list[float]], said: tuple[Tally, int]
+) -> Line:
+    """Sum up what a system did."""
+    told, base_rows = said
+    took_s, empty_s = median(seconds[system]), median(seconds["empty"])
+    own_s = took_s - empty_s
+    return Line(
+        workload=case.workload,
+        system=system,
+        batch=case.batch,
+        base_rows=base_rows,
+        batch_ms=round(1000 * took_s, 1),
+        own_ms=round(1000 * own_s, 1),
+        own_diffs_per_s=round(case.batch / own_s) if own_s > 0 else None,
+        micro_batches=len(seconds[system]),
+        tuples=told.tuples,
+        checksum=str(told.checksum),
+    )
+
+
+def shown(line: Line) -> str:
+    """Write a line for people."""
+    return (
+        f"{line.workload:10} {line.batch:>6,} diffs, {line.base_rows:>10,} base rows, "
+        f"{line.system:5}: {line.batch_ms:8,.1f} ms a micro-batch, {line.own_ms:8,.1f} its own"
+    )
+
+
+def save(lines: Sequence[Line], folder: Path) -> Path:
+    """Write lines as a new file, each with machine, commit and date."""
+    where = origin()
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{where['date'].replace(':', '')}-pipeline.jsonl"
+    path.write_text("".join(f"{json.dumps(asdict(each) | where)}\n" for each in lines))
+    return path

@@ -21,7 +21,7 @@ from joingraph.generators.diffs import Effect, effects
 from joingraph.generators.paths import Path, Step, begin, output_column, walk
 from joingraph.generators.rows import to_rows
 from joingraph.graph import Change, Graph, LookAhead, Move
-from joingraph.plan.branches import Branch, branches_of, tying
+from joingraph.plan.branches import Branch, branches_of, tying, unread
 from joingraph.plan.model import Plan
 from joingraph.reading import kept_parts
 
@@ -59,7 +59,7 @@ class Factoriser:
             if paired or (isinstance(change, Move) and is_tied(self.plan, change)):
                 found = effects(self.graph, self.look, change)
                 self.effects += [(diff, effect) for effect in found]
-            else:
+            elif isinstance(change, Change) or is_read(self.plan, change):
                 alias = change.tuple.alias
                 if alias not in self.branches:
                     self.branches[alias] = branches_of(self.plan, alias)
@@ -118,6 +118,13 @@ def is_tied(plan: Plan, move: Move) -> bool:
         for slot in slots
         if slot.alias == move.tuple.alias and slot.vertex is None
     )
+
+
+def is_read(plan: Plan, move: Move) -> bool:
+    """Hold if a move changes a value which the view or a predicate reads."""
+    hidden = unread(plan, move.tuple.alias)
+    pairs = enumerate(zip(move.pre, move.post, strict=True))
+    return any(old != new and position not in hidden for position, (old, new) in pairs)
 
 
 def to_table(plan: Plan, branch: Branch, records: Sequence[Record]) -> pa.Table:

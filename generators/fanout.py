@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
-from joingraph.generators.factorised import is_tied
+from joingraph.generators.factorised import is_read, is_tied
 from joingraph.graph import Change, Graph, JoinTuple, Move, VertexValue
 
 Messages = dict[tuple[VertexValue, int], int]  # what a seat sends across a vertex value
@@ -33,6 +33,8 @@ def fanout(graph: Graph, changes: Sequence[Change | Move]) -> Fanout:
 
 def one_change(graph: Graph, change: Change | Move) -> Fanout:
     """Count the rows of one change; those of a move have two images."""
+    if isinstance(change, Move) and not is_read(graph.plan, change):
+        return Fanout(0, exact=True)
     ways = through(graph, change.tuple, None, {})
     exact = not graph.plan.residuals or not ways
     if isinstance(change, Move):

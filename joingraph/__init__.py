@@ -35,6 +35,7 @@ from joingraph.errors import (
 
 if TYPE_CHECKING:
     from joingraph import spark
+    from joingraph.idiffs_copies import apply_idiffs
     from joingraph.joingraph import JoinGraph, open
     from joingraph.view import View
     from joingraph.viewdiff import ViewDiff
@@ -52,6 +53,7 @@ __all__ = [
     "ViewDiff",
     "ViewError",
     "__version__",
+    "apply_idiffs",
     "open",
     "spark",
 ]
@@ -60,6 +62,7 @@ _home_of = {
     "JoinGraph": "joingraph.joingraph",
     "View": "joingraph.view",
     "ViewDiff": "joingraph.viewdiff",
+    "apply_idiffs": "joingraph.idiffs_copies",
     "open": "joingraph.joingraph",
     "spark": "joingraph.spark",
 }

@@ -24,19 +24,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from joingraph.errors import DiffError
+from joingraph.idiffs_copies import apply_idiffs
+from joingraph.idiffs_sql import Statement, TableName, idiffs_sql
 from joingraph.plan.keyed import Keyed, shared_columns, view_key
 from joingraph.plan.model import Plan
-from joingraph.viewdiff import META, SIGNS, word_rows
+from joingraph.viewdiff import META, SIGNS, told_apart, word_rows
 from joingraph.words import Word
 
 COUNT = "_count"
 Words = tuple[Word, ...]
+Numbers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+Target = TypeVar("Target")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +98,17 @@ class IDiffs:
     def __len__(self) -> int:
         return sum(part.table.num_rows for part in self.parts)
 
+    def apply_idiffs(self, target: Target, table: TableName | None = None) -> Target:
+        """Apply them to a stored copy of the view: an Arrow table, and the new one is given.
+
+        Or to a table of DuckDB or SQLite, named behind its connection, in one transaction.
+        """
+        return apply_idiffs(target, self, table)
+
+    def sql(self, table: TableName) -> list[Statement]:
+        """Write them as PostgreSQL reads them, to be executed in order in one transaction."""
+        return idiffs_sql(self, table)
+
     def tables(self) -> dict[tuple[str, str], pa.Table]:
         """Give the diffs by alias and kind; whole rows, which are of no alias, by ""."""
         return {(part.alias, part.kind): part.table for part in self.parts}
@@ -138,94 +155,86 @@ class Gone(NamedTuple):
     names: tuple[int, ...]
     keys: set[Words]
 
-    def takes(self, row: Words) -> bool:
-        """Say whether a row of the view goes with them."""
-        return tuple(row[at] for at in self.names) in self.keys
+    def leaves(self, rows: pa.Table) -> Mask:
+        """Mark the rows of the view that stay."""
+        if not self.keys:
+            return np.ones(len(rows), bool)
+        named = word_rows(rows.select(self.names), len(self.names))
+        return np.array([key not in self.keys for key in named], bool)
 
 
-@dataclass(slots=True)
-class Balance:
+class Balances(NamedTuple):
     """How many rows that agree on the shared columns came or went, and where one of them is.
 
     A row that came is as the view has it now, so its columns are the newest there are.
     """
 
-    count: int = 0
-    at: int = -1
-    newest: bool = False
+    at: Numbers
+    counts: Numbers
+
+    def where(self, chosen: Mask) -> Balances:
+        """Pick some."""
+        return Balances(self.at[chosen], self.counts[chosen])
 
 
-def balanced(changes: pa.Table, shared: tuple[int, ...], gone: Sequence[Gone]) -> list[Balance]:
+def balanced(changes: pa.Table, shared: tuple[int, ...], gone: Sequence[Gone]) -> Balances:
     """Add up the rows that no delete i-diff takes, by their shared columns."""
-    groups: dict[Words, Balance] = {}
-    for row, (at, count) in net(changes).items():
-        if any(each.takes(row) for each in gone):
-            continue
-        of = groups.setdefault(tuple(row[each] for each in shared), Balance())
-        of.count += count
-        if not of.newest:
-            of.at, of.newest = at, count > 0
-    return [of for of in groups.values() if of.count]
+    rows = changes.select(range(changes.num_columns - len(META)))
+    kinds = changes["_change_type"].combine_chunks()
+    signs = np.array([SIGNS[kind] for kind in kinds.dictionary.to_pylist()], np.int64)
+    by = signs[kinds.indices.to_numpy()] * changes["_count"].to_numpy()
+    each_row = Balances(np.arange(len(by)), by)
+    left = summed(rows, each_row)
+    for each in gone:
+        left = left.where(each.leaves(rows.take(pa.array(left.at))))
+    return summed(rows.select(shared), left)
 
 
-def net(changes: pa.Table) -> dict[Words, tuple[int, int]]:
-    """Fold view diffs: each row that changed on balance, its place and the balance."""
-    rows = word_rows(changes, changes.num_columns - len(META))
-    signs = [SIGNS[kind] for kind in changes["_change_type"].to_pylist()]
-    found: dict[Words, tuple[int, int]] = {}
-    counts = changes["_count"].to_pylist()
-    for at, (row, sign, count) in enumerate(zip(rows, signs, counts, strict=True)):
-        first, balance = found.get(row, (at, 0))
-        found[row] = (first, balance + sign * count)
-    return {row: (at, balance) for row, (at, balance) in found.items() if balance}
+def summed(rows: pa.Table, balances: Balances) -> Balances:
+    """Add up balances of equal rows, pointing at the first that came, else at the first."""
+    if not len(balances.at):
+        return balances
+    some = rows.take(pa.array(balances.at))
+    names = [f"c{at}" for at in range(rows.num_columns)]
+    columns = [told_apart(column) for column in some.columns]
+    at, counts = pa.array(balances.at), pa.array(balances.counts)
+    came = pc.if_else(pc.greater(counts, 0), at, pa.scalar(None, pa.int64()))
+    told = pa.table([*columns, at, came, counts], names=[*names, "at", "came", "by"])
+    groups = told.group_by(names, use_threads=False)
+    found = groups.aggregate([("at", "min"), ("came", "min"), ("by", "sum")])
+    first, total = found["at_min"].to_numpy(), found["by_sum"].to_numpy()
+    newest = pc.coalesce(found["came_min"], found["at_min"]).to_numpy()
+    left = np.flatnonzero(total)
+    left = left[np.argsort(first[left])]
+    return Balances(newest[left], total[left])
 
 
-def counted(
-    rows: pa.Table, shared: tuple[int, ...], balances: Sequence[Balance]
-) -> Iterator[IDiff]:
+def counted(rows: pa.Table, shared: tuple[int, ...], balances: Balances) -> Iterator[IDiff]:
     """Insert and delete rows as often as it takes."""
-    come = [of for of in balances if of.count > 0]
-    gone = [of for of in balances if of.count < 0]
+    come, gone = balances.where(balances.counts > 0), balances.where(balances.counts < 0)
     names = tuple(rows.column_names[at] for at in shared)
     yield IDiff("insert", "", (), with_counts(picked(rows, come), come), counted=True)
     less = with_counts(picked(rows.select(shared), gone), gone)
     yield IDiff("delete", "", names, less, counted=True)
 
 
-def named(rows: pa.Table, key: tuple[int, ...], balances: Sequence[Balance]) -> Iterator[IDiff]:
+def named(rows: pa.Table, key: tuple[int, ...], balances: Balances) -> Iterator[IDiff]:
     """Insert rows by the view's key, and delete those whose key no inserted row has."""
     names = tuple(rows.column_names[at] for at in key)
-    come = picked(rows, [of for of in balances if of.count > 0])
-    gone = picked(rows, [of for of in balances if of.count < 0]).select(names)
-    kept = set(word_rows(come.select(names), len(names)))
+    come = picked(rows, balances.where(balances.counts > 0))
+    gone = picked(rows, balances.where(balances.counts < 0)).select(names)
+    kept = set(word_rows(come.select(names), len(names))) if len(gone) else set[Words]()
     left = [at for at, row in enumerate(word_rows(gone, len(names))) if row not in kept]
     yield IDiff("insert", "", names, come)
     yield IDiff("delete", "", names, gone.take(pa.array(left, pa.int64())))
 
 
-def picked(rows: pa.Table, balances: Sequence[Balance]) -> pa.Table:
+def picked(rows: pa.Table, balances: Balances) -> pa.Table:
     """Take the rows that balances point at."""
-    return rows.take(pa.array([of.at for of in balances], pa.int64()))
+    return rows.take(pa.array(balances.at))
 
 
-def with_counts(rows: pa.Table, balances: Sequence[Balance]) -> pa.Table:
+def with_counts(rows: pa.Table, balances: Balances) -> pa.Table:
     """Put counts, all above zero, behind rows."""
-    counts = pa.array([abs(of.count) for of in balances], pa.int64())
+    counts = pa.array(np.abs(balances.counts))
     return pa.table([*rows.columns, counts], names=[*rows.column_names, COUNT])
-
-
-def check_keys(part: IDiff) -> None:
-    """Refuse two diffs of one key: which of them is meant cannot be told."""
-    if part.counted or not part.key:
-        return
-    seen: set[Words] = set()
-    for words in word_rows(part.table.select(part.key), len(part.key)):
-        if words in seen:
-            pairs = ", ".join(
-                f"{name}={word!r}" for name, word in zip(part.key, words, strict=True)
-            )
-            raise DiffError(
-                f"the {part.kind} i-diffs hold two rows with the key ({pairs}); which of them is"
-                " meant cannot be told"
-            )
-        seen.add(words)

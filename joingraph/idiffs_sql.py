@@ -14,12 +14,15 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import count
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from joingraph.idiffs import IDiff, IDiffs
+from joingraph.words import normal
+
+if TYPE_CHECKING:
+    from joingraph.idiffs import IDiff, IDiffs
 
 TableName = str | tuple[str, ...]  # ("schema", "table") where one name is not enough
 
@@ -56,6 +59,7 @@ POSTGRES = Dialect(lambda at: f"${at}", "IS NOT DISTINCT FROM", "ctid", lambda v
 def idiffs_sql(idiffs: IDiffs, table: TableName) -> list[Statement]:
     """Write i-diffs as PostgreSQL reads them, to be executed in order in one transaction.
 
+    >>> from joingraph.idiffs import IDiff, IDiffs
     >>> part = IDiff("delete", "T", ("tweetId",), pa.table({"tweetId": [8]}))
     >>> idiffs_sql(IDiffs(pa.schema({"tweetId": pa.int64()}), (part,)), "feed")
     [Statement(sql='DELETE FROM "feed" WHERE "tweetId" = $1', parameters=[(8,)])]
@@ -159,11 +163,17 @@ def set_statements(part: IDiff, table: TableName, source: str) -> Iterator[str]:
 
 
 def source_table(part: IDiff) -> pa.Table:
-    """Give the diffs of a part as `set_statements` reads them."""
+    """Give the diffs of a part as `set_statements` reads them.
+
+    Counted deletes that SQL cannot tell apart, since 0.0 = -0.0, are one: two would find the same
+    rows to delete.
+    """
     if part.kind == "insert":
         part = part.repeated()
     names = [f"c{at}" for at in range(len(part.columns))]
     if not part.counted or part.kind == "insert":
         return part.table.select(part.columns).rename_columns(names)
-    numbered = part.table.rename_columns([*names, "n"])
-    return numbered.append_column("at", pa.array(np.arange(part.table.num_rows)))
+    columns = [normal(column.combine_chunks()) for column in part.table.columns]
+    told = pa.table(columns, names=[*names, "n"]).group_by(names, use_threads=False)
+    summed = told.aggregate([("n", "sum")]).select([*names, "n_sum"]).rename_columns([*names, "n"])
+    return summed.append_column("at", pa.array(np.arange(summed.num_rows)))

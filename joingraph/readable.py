@@ -7,6 +7,7 @@ out is good until the next change.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import RLock
 from typing import Any
 
@@ -17,9 +18,9 @@ from joingraph.asked import ask
 from joingraph.breaks import WhyNot, breaks_text
 from joingraph.engine import Engine
 from joingraph.errors import StoreError
-from joingraph.readers import Explanation, Open, Partition
+from joingraph.partitions import Moment, Open, Parting, Partition
+from joingraph.readers import Explanation
 from joingraph.reading import Reading, Touched, make_reading
-from joingraph.sql.reading import bind_where
 from joingraph.view import View
 
 READINGS_MAX = 256  # remembered at once: a page asks the same question again and again
@@ -72,12 +73,21 @@ class Readable:
             self._readings[asked] = make_reading(self.view.definition, where, order_by, limit)
         return self._readings[asked]
 
-    def partitions(self, n: int) -> list[Partition]:
-        """Split the view into `n` disjoint readers, by where their paths start."""
+    def partitions(self, n: int, *, where: str | None = None) -> list[Partition]:
+        """Split the view, or the rows that meet a condition, into `n` disjoint readers.
+
+        Those of a graph with a folder can be pickled, and read in other processes.
+        """
         if n < 1:
             raise ValueError(f"partitions(n) takes a number of at least 1, found {n!r}")
-        parts = (Reading(part=(i, n)) for i in range(n))
-        return [Partition(part, self._opener()) for part in parts]
+        with self._lock:
+            whole, parting = self._bound(where, None, None), Parting(where, self._moment())
+            parts = (replace(whole, part=(i, n)) for i in range(n))
+            return [Partition(part, self._opener(), parting) for part in parts]
+
+    def _moment(self) -> Moment | None:
+        """Name what the graph is at now, for other processes to read; None if they cannot."""
+        raise NotImplementedError
 
     def _opener(self) -> Open:
         """Open readers of the graph as it is now."""
@@ -113,7 +123,7 @@ class Readable:
         with self._lock:
             if where is None:
                 return self.engine.count()
-            return self.engine.count(bind_where(where, self.view.definition))
+            return self.engine.count(self._bound(where, None, None).conditions)
 
     def stats(self) -> dict[str, Any]:
         """Tell the graph's size: bytes, and nodes by kind, alias and vertex."""

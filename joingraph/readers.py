@@ -1,4 +1,4 @@
-"""What people hold while they read a view: how a read will go, and the parts of a shared read.
+"""What people hold before they read a view: how the read will go.
 
 how = graph.explain(where="fan = 'bob'", limit=20)
 print(how)          which way: where the walk starts, what is decided when, how rows are ordered
@@ -7,28 +7,16 @@ how.read()          the read itself, once; printing `how` again tells what it ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pyarrow as pa
 
+from joingraph.partitions import Open
 from joingraph.plan.model import Plan
 from joingraph.plan.show import vertex_name
 from joingraph.reading import Reading, Touched, legs
 from joingraph.show import show
 from joingraph.ways import AtIndex, AtVertex, Everyone, InOrder, Way, sorting_alias
-
-Open = Callable[[Reading, Touched], pa.RecordBatchReader]
-
-
-class Partition:
-    """One of several disjoint readers that together give the view exactly once."""
-
-    def __init__(self, reading: Reading, open: Open) -> None:
-        self._reading, self._open = reading, open
-
-    def read(self) -> pa.RecordBatchReader:
-        """Read this part of the view."""
-        return self._open(self._reading, Touched())
 
 
 class Explanation:

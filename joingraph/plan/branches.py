@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from joingraph.expression import Expression, aliases_of
 from joingraph.plan.model import Plan
-from joingraph.reading import Leg
+from joingraph.reading import Leg, kept_parts
 
 Groups = Mapping[int, frozenset[int]]  # alias -> those it is tied to, itself among them
 
@@ -54,6 +54,14 @@ def tying(plan: Plan) -> Iterator[Expression]:
     for each in plan.definition.output:
         if len(aliases_of(each.value)) > 1:
             yield each.value
+
+
+def unread(plan: Plan, alias: int) -> frozenset[int]:
+    """Name the projected values of an alias that nothing reads: a key index alone keeps them."""
+    wanted = [*plan.residuals, *(each.value for each in plan.definition.output)]
+    slots = [plan.slots[part] for each in wanted for part in kept_parts(plan, each)]
+    read = {slot.position for slot in slots if slot.alias == alias and slot.vertex is None}
+    return frozenset(range(len(plan.aliases[alias].projected))) - read
 
 
 def between(near: dict[int, int], root: int, read: set[int]) -> frozenset[int]:

@@ -1,9 +1,11 @@
 """python -m tests.oracle: compare random views and feeds with a recomputation from scratch.
 
     python -m tests.oracle --cases 2000 --seed 0 --jobs 2 --json benchmarks/results/oracle.json
+    python -m tests.oracle --forms --cases 2000 --batches 60 --json forms.json
     python -m tests.oracle --replay 1234
 
-A step is one batch, compared in full on every form of the graph in every look-ahead mode.
+A step is one batch, compared in full on every form of the graph in every look-ahead mode; with
+--forms in every form of view diffs, and every way of reading, on one form of the graph.
 """
 
 from __future__ import annotations
@@ -12,38 +14,56 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
-from tests.oracle.search import BATCHES_MAX, Found, machine, replay, search
+from tests import ENGINES
+from tests.oracle.forms_search import search_forms
+from tests.oracle.search import BATCHES_MAX, Found, machine, search
 
-CHUNK = 50
+CHUNK = 10
+
+
+class Run(NamedTuple):
+    """What a run has done so far."""
+
+    cases: int
+    steps: int
+    wrong: int
+    seconds: float
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked; 1 if any case disagrees."""
     asked = read_arguments(arguments)
     if asked.replay is not None:
-        told = replay(asked.replay, asked.batches)
-        print(told or f"seed {asked.replay}: no disagreement")
-        return 1 if told else 0
-    start = time.perf_counter()
-    steps, wrong = 0, []
+        found = search_of(asked)([asked.replay])
+        print("\n\n".join(found.failures) or f"seed {asked.replay}: no disagreement")
+        return 1 if found.failures else 0
+    run, start, where = Run(0, 0, 0, 0.0), time.perf_counter(), machine()
     chunks = list(chunked(asked.seed, asked.cases))
-    job = partial(search, batches_max=asked.batches, together=asked.together)
-    for done, found in enumerate(in_jobs(job, chunks, asked.jobs), 1):
-        steps += found.steps
-        wrong += found.failures
+    for chunk, found in zip(chunks, in_jobs(search_of(asked), chunks, asked.jobs), strict=True):
         for failure in found.failures:
             print(f"\n{failure}")
-        show_progress(steps, time.perf_counter() - start, done / len(chunks))
-    seconds = time.perf_counter() - start
-    print(f"\n{asked.cases} cases, {steps} steps, {len(wrong)} disagreements in {seconds:.0f} s")
-    if asked.json:
-        write_result(asked, steps, len(wrong), seconds)
-    return 1 if wrong else 0
+        wrong, seconds = run.wrong + len(found.failures), time.perf_counter() - start
+        run = Run(run.cases + len(chunk), run.steps + found.steps, wrong, seconds)
+        show_progress(run.steps, seconds, run.cases / asked.cases)
+        if asked.json:
+            write_result(asked, run, where)
+    print(
+        f"\n{run.cases} cases, {run.steps} steps, {run.wrong} disagreements in {run.seconds:.0f} s"
+    )
+    return 1 if run.wrong else 0
+
+
+def search_of(asked: argparse.Namespace) -> Callable[[Iterable[int]], Found]:
+    """Choose what is searched."""
+    if asked.forms:
+        return partial(search_forms, batches_max=asked.batches, engine=asked.engine)
+    return partial(search, batches_max=asked.batches, together=asked.together)
 
 
 def read_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -60,6 +80,10 @@ def read_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--together", action="store_true", help="all look-ahead modes on one graph: faster"
     )
+    parser.add_argument(
+        "--forms", action="store_true", help="every form of view diffs, and every way of reading"
+    )
+    parser.add_argument("--engine", choices=ENGINES, default="compiled", help="with --forms")
     parser.add_argument("--json", type=Path, help="write the result to this file")
     parser.add_argument("--replay", type=int, metavar="SEED", help="run and shrink one case")
     return parser.parse_args(arguments)
@@ -87,18 +111,19 @@ def show_progress(steps: int, seconds: float, done: float) -> None:
     print(f"\r{steps} steps, {rate:.0f} steps/s, {left:.0f} s left   ", end="", flush=True)
 
 
-def write_result(asked: argparse.Namespace, steps: int, wrong: int, seconds: float) -> None:
-    """Record the run with where, of what and when it was."""
+def write_result(asked: argparse.Namespace, run: Run, where: Mapping[str, str]) -> None:
+    """Record the run so far with where, of what and when it was."""
     result = {
-        "cases": asked.cases,
-        "seeds": [asked.seed, asked.seed + asked.cases - 1],
+        "cases": run.cases,
+        "seeds": [asked.seed, asked.seed + run.cases - 1],
         "batches_max": asked.batches,
-        "together": asked.together,
-        "steps": steps,
-        "disagreements": wrong,
-        "seconds": round(seconds, 1),
+        **({"forms": True} if asked.forms else {"together": asked.together}),
+        "steps": run.steps,
+        "disagreements": run.wrong,
+        "seconds": round(run.seconds, 1),
         "jobs": asked.jobs,
-        **machine(),
+        **where,
+        **({"engines": asked.engine} if asked.forms else {}),
     }
     asked.json.parent.mkdir(parents=True, exist_ok=True)
     asked.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")

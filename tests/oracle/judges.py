@@ -5,11 +5,13 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Protocol
 
 import duckdb
 
 from tests.bags import bag
+from tests.oracle.ask import arrow
 from tests.oracle.case import Case, Entry, Row, Table
 from tests.oracle.kinds import duckdb_literal
 
@@ -51,6 +53,32 @@ class DuckJudge:
         return bag(self.connection.execute(self.sql).fetchall())
 
 
+class ArrowJudge:
+    """DuckDB once more, shown the base tables as Arrow tables: quick to change, slower to join."""
+
+    def __init__(self, case: Case) -> None:
+        self.connection = duckdb_over_arrow()
+        self.sql = case.view.sql
+        for table in case.tables:
+            self.set(table, ())
+
+    def set(self, table: Table, rows: Sequence[Row]) -> None:
+        """Replace the rows of a table."""
+        self.connection.register(table.name, arrow(table, tuple(rows)))
+
+    def view(self) -> Counter[str]:
+        """Compute the view."""
+        return bag(self.connection.execute(self.sql).fetchall())
+
+
+@cache
+def duckdb_over_arrow() -> duckdb.DuckDBPyConnection:
+    """Open the one database of all cases, its optimizer off for the reason above."""
+    connection = duckdb.connect(config={"threads": 1})
+    connection.execute("PRAGMA disable_optimizer")
+    return connection
+
+
 class LiteJudge:
     """SQLite, for views that mean the same in it."""
 
@@ -80,15 +108,18 @@ def values(table: Table, rows: Iterable[Row]) -> str:
     )
 
 
+def usual_judges(case: Case) -> list[Judge]:
+    """Choose who judges a case."""
+    return [DuckJudge(case), LiteJudge(case)] if case.plain else [DuckJudge(case)]
+
+
 class Model:
     """The base tables as plain bags of rows, changed by the same diffs, shown to every judge."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, judges: Sequence[Judge] = ()) -> None:
         self.tables = {table.name: table for table in case.tables}
         self.rows: dict[str, dict[str, list[Row]]] = {name: {} for name in self.tables}
-        self.judges: list[Judge] = [DuckJudge(case)]
-        if case.plain:
-            self.judges.append(LiteJudge(case))
+        self.judges = list(judges) or usual_judges(case)
 
     def apply(self, entries: Iterable[Entry]) -> None:
         """Change the tables diff by diff, in order, then tell the judges."""

@@ -40,7 +40,7 @@ class KeyedCase:
         return table.create[:-1] + (f", PRIMARY KEY ({', '.join(key)}))" if key else ")")
 
 
-def keyed_case(seed: int) -> KeyedCase:
+def keyed_case(seed: int, batches_max: int = 6) -> KeyedCase:
     """Make tables with keys, a view over them that shows some, and a feed that respects them."""
     random = Random(seed)
     tables = [
@@ -56,7 +56,7 @@ def keyed_case(seed: int) -> KeyedCase:
     feed = KeyedFeed(random, tables, view)
     feed.keys = keys
     load = feed.load()
-    batches = tuple(feed.batch() for _ in range(random.randint(3, 6)))
+    batches = tuple(feed.batch() for _ in range(random.randint(3, batches_max)))
     case = Case(seed, tuple(tables), view, "duckdb", False, load, batches, last=None)
     return KeyedCase(case, keys)
 

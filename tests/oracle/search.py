@@ -42,13 +42,6 @@ def search(
     return Found(steps, failures)
 
 
-def replay(seed: int, batches_max: int = BATCHES_MAX) -> str:
-    """Run one case again; give its shrunk script, or nothing if it agrees."""
-    asked = case(seed, batches_max)
-    wrong = failure(asked)
-    return told(asked, wrong, batches_max) if wrong is not None else ""
-
-
 def failure(asked: Case, *, together: bool = False) -> BaseException | None:
     """Run a case; give what went wrong. Any error at all is wrong: the case is in the language."""
     try:

@@ -7,7 +7,7 @@ now. A database gets all of them in one transaction, or as part of the one it is
 from __future__ import annotations
 
 import sqlite3
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 import numpy as np
@@ -15,9 +15,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from joingraph.errors import DiffError
-from joingraph.idiffs import IDiff, IDiffs, check_keys
 from joingraph.idiffs_sql import SQLITE, TableName, set_statements, source_table, statements
 from joingraph.viewdiff import word_rows
+from joingraph.words import Word
+
+if TYPE_CHECKING:
+    from joingraph.idiffs import IDiff, IDiffs
 
 Target = TypeVar("Target")
 Numbers = npt.NDArray[np.int64]
@@ -26,6 +29,7 @@ Numbers = npt.NDArray[np.int64]
 def apply_idiffs(target: Target, idiffs: IDiffs, table: TableName | None = None) -> Target:
     """Apply i-diffs to an Arrow table, and give the new one; or to a table behind a connection.
 
+    >>> from joingraph.idiffs import IDiff, IDiffs
     >>> feed = pa.table({"fan": ["bob", "eve"], "tweetId": [7, 7], "text": ["a", "a"]})
     >>> text = pa.table({"tweetId": [7], "text": ["b"]})
     >>> update = IDiffs(feed.schema, (IDiff("update", "T", ("tweetId",), text),))
@@ -52,6 +56,23 @@ def apply_idiffs(target: Target, idiffs: IDiffs, table: TableName | None = None)
             f" {type(opened).__name__}; idiffs_sql gives statements for PostgreSQL"
         )
     return target
+
+
+def check_keys(part: IDiff) -> None:
+    """Refuse two diffs of one key: which of them is meant cannot be told."""
+    if part.counted or not part.key:
+        return
+    seen: set[tuple[Word, ...]] = set()
+    for words in word_rows(part.table.select(part.key), len(part.key)):
+        if words in seen:
+            pairs = ", ".join(
+                f"{name}={word!r}" for name, word in zip(part.key, words, strict=True)
+            )
+            raise DiffError(
+                f"the {part.kind} i-diffs hold two rows with the key ({pairs}); which of them is"
+                " meant cannot be told"
+            )
+        seen.add(words)
 
 
 def applied_to_table(rows: pa.Table, idiffs: IDiffs) -> Any:

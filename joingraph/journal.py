@@ -9,6 +9,7 @@ condition is built on the graph's lock: whoever changes something holds it.
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from threading import Condition, Lock
@@ -22,8 +23,11 @@ from joingraph.stores.record import Record
 from joingraph.stores.state import State, Subscriber
 from joingraph.viewdiff import change_table
 
+CHANGING = ("batch", "load", "expire", "index")  # the kinds of records that change a graph
 EVERY_NUMBER = 1 << 62  # is behind all records
 BLOCK_S = 30.0  # how long a batch waits for a subscriber that is full, before it is refused
+
+log = logging.getLogger("joingraph")
 
 
 class Store(Protocol):
@@ -31,6 +35,10 @@ class Store(Protocol):
 
     def append(self, record: Record) -> int:
         """Take a record, or raise as if it had not been given; gives its number."""
+        ...
+
+    def begin_sync(self) -> None:
+        """Begin to make what was given as durable as was promised."""
         ...
 
     def sync(self, number: int) -> None:
@@ -68,6 +76,7 @@ class Journal:
         self._told: list[Told] = []
         self._told_bytes = 0
         self._is_open = True
+        self.changed_at = 0  # the last record since the snapshot that changed the graph
         self.snapping = Lock()  # held while a snapshot is made
 
     def check_writing(self) -> None:
@@ -127,12 +136,21 @@ class Journal:
         size = 0 if record.changes is None else record.changes.nbytes
         self.note(record, number, size if record.changes is not None else None)
         if record.kind in ("ack", "drop") or not self.state.subscribers:
-            self.forget()
+            self._forget_some()
         return number
+
+    def _forget_some(self) -> None:
+        """Let go of view diffs; if that fails, the record is logged all the same."""
+        try:
+            self.forget()
+        except StoreError as error:
+            log.warning("%s; it will be tried again", error)
 
     def note(self, record: Record, number: int, changes_bytes: int | None) -> None:
         """Take note of a record that is in the store."""
         self.state.note(record, number)
+        if record.kind in CHANGING:
+            self.changed_at = number
         self.tell(record.seq, number, changes_bytes)
         self.changed.notify_all()
 

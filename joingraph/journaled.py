@@ -7,23 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from types import TracebackType
-from typing import Self, cast
+from typing import Any, Self, cast
 
 from joingraph.engine import Engine
 from joingraph.engines import ClosedEngine
 from joingraph.errors import StoreError
 from joingraph.keeping import FailedEngine, Keeping, follow, for_view, open_graph
+from joingraph.partitions import Moment, moment_of
 from joingraph.positions import Position
 from joingraph.readable import Readable
 from joingraph.reading import indexable
 from joingraph.rebuild import load_from, still_there
 from joingraph.recovery import blocks_of
-from joingraph.snapshots import take_snapshot
+from joingraph.snapshots import SNAPSHOT_AFTER, Snapshots
 from joingraph.stores.disk import Disk
 from joingraph.stores.record import Record
-from joingraph.streaming import do_nothing
+from joingraph.streaming import do_nothing, never_fails
 from joingraph.subscriptions import WAITING_BYTES, Subscription, subscribe, unsubscribe
 from joingraph.view import View
 
@@ -33,6 +33,7 @@ class Journaled(Readable):
 
     def __init__(self, keeping: Keeping) -> None:
         super().__init__(keeping.owner.view)
+        self.snapshot_after: int | None = SNAPSHOT_AFTER
         self._keeping = keeping
         self._open()
 
@@ -51,6 +52,9 @@ class Journaled(Readable):
         opened = open_graph(self._keeping, self._lock)
         self.engine: Engine = opened.engine
         self._journal, self._quarantined = opened.journal, opened.quarantined
+        self._snapshots = Snapshots(
+            self._journal, lambda: blocks_of(self.engine, self._quarantined, self.view)
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -76,6 +80,17 @@ class Journaled(Readable):
                 self.engine.undo()
             raise
 
+    def _logs_ahead(self) -> bool:
+        """Say whether a batch that is not refused cannot fail any more, and it pays to know."""
+        return isinstance(self._journal.store, Disk) and never_fails(self.view.plan)
+
+    def _commit_ahead(self, record: Record) -> int:
+        """Log what the engine is about to do and cannot fail at; it is flushed meanwhile."""
+        self._version += 1
+        number = self._journal.commit(record)
+        self._journal.store.begin_sync()
+        return number
+
     def _settle(self, number: int) -> None:
         """Wait until what was done is as durable as was promised."""
         try:
@@ -83,12 +98,17 @@ class Journaled(Readable):
         except StoreError as error:
             self._fail(error)
             raise
+        self._snapshots.begin(self.snapshot_after)
 
     def _fail(self, error: BaseException) -> None:
         """Answer nothing more: what is in memory may not be what is on the disk."""
         with self._lock:
             self._version += 1
             self.engine = cast(Engine, FailedEngine(str(error)))
+
+    def _moment(self) -> Moment | None:
+        """Name what the graph is at now, for other processes to read."""
+        return moment_of(self._journal)
 
     def index(self, column: str) -> None:
         """Keep an index on an output column, for conditions on it and for its order.
@@ -129,9 +149,24 @@ class Journaled(Readable):
         unsubscribe(self._journal, name)
 
     def snapshot(self) -> None:
-        """Write the whole graph down, so that opening it again need not replay the log so far."""
-        blocks = partial(blocks_of, self.engine, self._quarantined, self.view)
-        take_snapshot(self._journal, blocks)
+        """Write the whole graph down, so that opening it again need not replay the log so far.
+
+        One is taken in the background when the log has grown by `snapshot_after` bytes, and by a
+        quarter of the last snapshot; None: never by itself.
+        """
+        self._snapshots.take()
+
+    def stats(self) -> dict[str, Any]:
+        """Tell the graph's size: bytes, and nodes by kind, alias and vertex; and its log's."""
+        with self._lock:
+            found, disk = super().stats(), self._journal.store
+            if isinstance(disk, Disk):
+                found["log"] = {
+                    "bytes_after_snapshot": disk.behind,
+                    "snapshot_bytes": disk.found.size,
+                    "snapshot_failed": self._snapshots.failure,
+                }
+            return found
 
     def rebuild(self, view: View) -> None:
         """Go on with another view over the same rows, where the graph keeps all that it needs.
@@ -166,6 +201,7 @@ class Journaled(Readable):
 
     def close(self) -> None:
         """Give the graph's memory and folder back; only its ViewDiffs stay valid."""
+        self._snapshots.stop()
         with self._lock:
             self._version += 1
             self.engine = cast(Engine, ClosedEngine())

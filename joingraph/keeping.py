@@ -127,19 +127,37 @@ def open_graph(keeping: Keeping, lock: RLock) -> Opened:
     return Opened(engine, journal, quarantined)
 
 
-def write_beside(path: Path, number: int, is_wanted: Callable[[], bool]) -> None:
-    """Write the snapshot after a record beside the process that writes the log."""
+def open_upto(path: Path, number: int, *, by_rows: bool) -> Opened:
+    """Bring a graph to what its folder says up to a record, beside the process that writes it.
+
+    `by_rows`: in the same order in all processes, whether they can map its arrays or not.
+    """
     stored = read_stored(path)
     owner = Owner(stored.keyed_view, stored.key_index, stored.options)
     disk = open_disk(path, owner, readonly=True)
-    engine, lock = Keeping(path, owner, None).make(), RLock()
-    with lock:
-        journal = Journal(disk, State.from_json(disk.found.footer.get("state")), Condition(lock))
-        quarantined = restore(disk, engine, journal)
-        quarantined += replay_all(disk, engine, journal, owner.view, upto=number)
-        blocks = blocks_of(engine, quarantined, owner.view)
-        disk.write(journal.state, number, wanted(blocks, is_wanted))
-    journal.close()
+    try:
+        engine, lock = Keeping(path, owner, None).make(), RLock()
+        if by_rows:
+            disk.found.array_places = {}
+        with lock:
+            state = State.from_json(disk.found.footer.get("state"))
+            journal = Journal(disk, state, Condition(lock), readonly=True)
+            quarantined = restore(disk, engine, journal)
+            quarantined += replay_all(disk, engine, journal, owner.view, upto=number)
+    except BaseException:
+        disk.close(complete=False)
+        raise
+    return Opened(engine, journal, quarantined)
+
+
+def write_beside(path: Path, number: int, is_wanted: Callable[[], bool]) -> None:
+    """Write the snapshot after a record beside the process that writes the log."""
+    opened = open_upto(path, number, by_rows=False)
+    disk = opened.journal.store
+    assert isinstance(disk, Disk), "what is read from a folder is in it"
+    blocks = blocks_of(opened.engine, opened.quarantined, disk.owner.view)
+    disk.write(opened.journal.state, number, wanted(blocks, is_wanted))
+    opened.journal.close()
 
 
 def wanted(blocks: Iterable[Block], is_wanted: Callable[[], bool]) -> Iterator[Block]:

@@ -18,6 +18,7 @@ import pyarrow as pa
 from joingraph.errors import StoreError
 from joingraph.graph import Graph, Image
 from joingraph.plan.model import AliasPlan, Plan
+from joingraph.progress import shown_progress
 from joingraph.stores.snapshot import Block
 from joingraph.stores.unreadable import UNREADABLE
 from joingraph.words import from_words, to_words
@@ -89,15 +90,17 @@ def parts_of(found: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]
 
 def read_rows(plan: Plan, alias: AliasPlan, block: memoryview) -> Iterator[pa.RecordBatch]:
     """Read an alias' rows in batches, each checked."""
-    schema = rows_schema(plan, alias)
+    schema, source = rows_schema(plan, alias), pa.BufferReader(pa.py_buffer(block))
+    show = shown_progress(f"{alias.name}: KiB of rows read")
     try:
-        with pa.ipc.open_stream(pa.py_buffer(block)) as reader:
+        with pa.ipc.open_stream(source) as reader:
             if reader.schema != schema:
                 raise StoreError(f"the rows of {alias.name} have other columns than the view keeps")
             for batch in reader:
                 batch.validate(full=True)
                 if batch.num_rows and (batch.column(COUNT).null_count or min_of(batch) < 1):
                     raise StoreError(f"the rows of {alias.name} have counts below one")
+                show(source.tell() // 1024, len(block) // 1024)
                 yield batch
     except UNREADABLE as error:
         raise StoreError(f"the rows of {alias.name} do not read: {error}") from error

@@ -19,6 +19,7 @@ from joingraph.errors import JoinGraphError, StoreError
 from joingraph.expiry import bind_expiry
 from joingraph.journal import EVERY_NUMBER, Journal
 from joingraph.missing import Quarantined, set_aside
+from joingraph.progress import shown_progress
 from joingraph.stores.disk import Disk
 from joingraph.stores.log_reader import Step
 from joingraph.stores.record import HEAD, Record, decode, encode
@@ -46,6 +47,7 @@ def blocks_of(engine: Engine, quarantined: Sequence[Quarantined], view: View) ->
     if quarantined:
         yield Block(ASIDE, encode(Record("aside", 0, {}, entries_aside(quarantined, view)), 1, 0))
     yield from engine.dump()
+    yield from engine.arrays()
 
 
 def entries_aside(quarantined: Sequence[Quarantined], view: View) -> list[Entry]:
@@ -98,20 +100,18 @@ def replay_all(
 
 def told(steps: Iterator[Step], disk: Disk) -> Iterator[Step]:
     """Tell every second how far a long replay has come."""
-    began = last = time.monotonic()
-    first = disk.reader.number
-    total, done = disk.log_bytes(), 0
+    last = time.monotonic()
+    show = shown_progress(f"{disk.folder.path}: KiB of the log replayed")
+    total = disk.log_bytes() // 1024
     for step in steps:
         yield step
         now = time.monotonic()
         if now - last > TOLD_EVERY_S:
-            done = max(1, disk.reader.bytes_read)
-            left = (now - began) * max(0, total - done) / done
-            log.info(
-                "%s: replayed %d records, about %.0f s left",
-                disk.folder.path, step.number - first, left,
-            )  # fmt: skip
+            done = min(disk.reader.bytes_read // 1024, total)
+            log.info("%s: replayed %d of %d KiB of the log", disk.folder.path, done, total)
+            show(done, total)
             last = now
+    show(total, total)
 
 
 def replay(record: Record, engine: Engine, view: View) -> list[Quarantined]:

@@ -4,17 +4,20 @@
     else      the log begins a new segment, and a process of its own opens the last snapshot,
               replays the log up to there, and writes the next one; the writer goes on meanwhile
 
-The process is this module, run with the folder and the number of the last record to be in it. It
-ends without a trace if the writer is gone.
+One is begun in the background whenever the log behind the last has grown long. The process is this
+module, run with the folder and the number of the last record to be in it. It ends without a trace
+if the writer is gone.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from threading import Lock, Thread
 
 from joingraph.errors import JoinGraphError, StoreError
 from joingraph.journal import Journal
@@ -22,44 +25,99 @@ from joingraph.keeping import write_beside
 from joingraph.stores.disk import Disk
 from joingraph.stores.snapshot import Block
 
-
-def take_snapshot(journal: Journal, blocks: Callable[[], Iterable[Block]]) -> None:
-    """Write the graph down as it is now; one at a time."""
-    with journal.snapping:
-        with journal.changed:
-            disk = journal.store
-            if not isinstance(disk, Disk):
-                raise StoreError(
-                    "this graph is kept in memory; make it with path=... to write it down"
-                )
-            number, is_small = disk.rotate(), disk.is_small()
-            if is_small:
-                disk.write(journal.state, number, blocks())
-        if not is_small:
-            run_beside(disk.folder.path, number)
-        with journal.changed:
-            disk.use_newest()
-            journal.forget()
+SNAPSHOT_AFTER = 64 << 20  # bytes of log
+SHARE = 4  # of the last snapshot's file, that the log has to reach as well
+NICE = 5  # a snapshot is in nobody's way
+log = logging.getLogger("joingraph")
 
 
-def run_beside(path: Path, number: int) -> None:
-    """Run a process that writes a snapshot, and wait for it."""
-    roots = [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
-    done = subprocess.run(
-        [sys.executable, "-m", "joingraph.snapshots", str(path), str(number), str(os.getpid())],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, roots))},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        said = done.stderr.strip().splitlines() or [f"it ended with code {done.returncode}"]
-        raise StoreError(f"no snapshot of {path} was made: {said[-1]}")
+class Snapshots:
+    """Takes the snapshots of one graph, one at a time: when asked to, and by itself."""
+
+    def __init__(self, journal: Journal, blocks: Callable[[], Iterable[Block]]) -> None:
+        self.journal, self.blocks = journal, blocks
+        self.failure: str | None = None  # of the last one that was begun by itself
+        self._failed_at = 0  # how long the log was then
+        self._beginning = Lock()
+        self._thread: Thread | None = None
+        self._process: subprocess.Popen[str] | None = None
+        self._is_stopped = False
+
+    def take(self) -> None:
+        """Write the graph down as it is now."""
+        journal = self.journal
+        with journal.snapping:
+            with journal.changed:
+                disk = journal.store
+                if not isinstance(disk, Disk):
+                    raise StoreError(
+                        "this graph is kept in memory; make it with path=... to write it down"
+                    )
+                number, is_small = disk.rotate(), disk.is_small()
+                if is_small:
+                    disk.write(journal.state, number, self.blocks())
+            if not is_small:
+                self._run_beside(disk.folder.path, number)
+            with journal.changed:
+                old = disk.use_newest()
+                journal.forget()
+        disk.remove(old)  # which takes a while for a large file
+
+    def begin(self, after: int | None) -> None:
+        """Begin one in the background, if the log has so many bytes and none is under way."""
+        disk = self.journal.store
+        if after is None or not isinstance(disk, Disk) or disk.log is None:
+            return
+        grown = disk.behind - self._failed_at
+        if grown < max(after, disk.found.size // SHARE) or self.journal.snapping.locked():
+            return
+        with self._beginning:
+            if not self._is_stopped and (self._thread is None or not self._thread.is_alive()):
+                self._thread = Thread(target=self._try, args=(disk,), name="snapshot", daemon=True)
+                self._thread.start()
+
+    def _try(self, disk: Disk) -> None:
+        """Take one that nobody waits for: what fails is told, and tried again later."""
+        try:
+            self.take()
+            self.failure, self._failed_at = None, 0
+        except (JoinGraphError, OSError, MemoryError) as error:
+            if not self._is_stopped:
+                self.failure, self._failed_at = str(error), disk.behind
+                log.warning("%s: no snapshot was made: %s", disk.folder.path, error)
+
+    def stop(self) -> None:
+        """Give up the one under way in the background, before the graph is closed."""
+        with self._beginning:
+            self._is_stopped = True
+        if self._thread is not None and self._thread.is_alive():
+            if self._process is not None:
+                self._process.terminate()
+            self._thread.join()
+
+    def _run_beside(self, path: Path, number: int) -> None:
+        """Run a process that writes a snapshot, and wait for it."""
+        roots = [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "joingraph.snapshots", str(path), str(number), str(os.getpid())],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, roots))},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        if self._is_stopped:
+            self._process.terminate()
+        _, text = self._process.communicate()
+        code, self._process = self._process.returncode, None
+        if code:
+            said = text.strip().splitlines() or [f"it ended with code {code}"]
+            raise StoreError(f"no snapshot of {path} was made: {said[-1]}")
 
 
 def main(path: str, number: str, parent: str) -> int:
     """Write a snapshot for the process that started this one."""
+    os.nice(NICE)
     try:
         write_beside(Path(path), int(number), lambda: os.getppid() == int(parent))
     except JoinGraphError as error:

@@ -55,6 +55,17 @@ class Subscription:
         self._seen = found.seq
         return ViewDiff(as_rows(changes), found.seq)
 
+    def told(self, diff: ViewDiff) -> bool:
+        """Pass over the next batch, if this is it: who applied it has its view diffs already."""
+        journal = self._journal
+        with journal.changed:
+            found = journal.next_after(self._seen)
+        if found is None or found.seq != diff.seq:
+            return False
+        journal.store.sync(found.number)
+        self._seen = found.seq
+        return True
+
     def _has_more(self) -> bool:
         """Say whether a batch waits; raise if this subscriber gets nothing more."""
         self._journal.check_open()

@@ -39,7 +39,11 @@ def work(folder: Path) -> set[int]:
         return acknowledged
     for number in range(BATCHES):
         try:
-            graph.apply([("insert", "r", [(number, 1), (number, 2)])], source="s", position=number)
+            batch = [("insert", "r", [(number, 1), (number, 2)])]
+            if number % 2:
+                graph.apply(batch, source="s", position=number)
+            else:
+                graph.apply(batch)  # is logged before it is carried out
             acknowledged.add(number)
             if number == 3:
                 graph.snapshot()
@@ -69,7 +73,8 @@ def test_the_next_open_is_right_whichever_step_fails(
         with made(folder) as graph:
             found = held(graph)
             assert acknowledged <= found <= set(range(BATCHES)), f"step {step}"
-            assert graph.positions() == ({"s": max(found)} if found else {})
+            known = [number for number in found if number % 2]
+            assert graph.positions() == ({"s": max(known)} if known else {})
             graph.insert("r", [(99, 1), (99, 2)])
         with made(folder) as graph:
             assert held(graph) == found | {99}

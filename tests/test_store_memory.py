@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
@@ -15,6 +19,7 @@ VIEW = jg.View(
     },
 )
 LIMIT = 4 << 20
+ROOT = Path(__file__).parent.parent
 
 
 def tweets(first: int, count: int, text: str = "x") -> pa.Table:
@@ -72,3 +77,37 @@ def test_the_plain_engine_keeps_no_limit() -> None:
         jg.JoinGraph(VIEW, engine="reference", memory_limit=LIMIT)
     with pytest.raises(ValueError, match="number of bytes"):
         jg.JoinGraph(VIEW, memory_limit=0)
+
+
+GROW = """
+import resource, sys
+import pyarrow as pa
+import joingraph as jg
+from tests.test_store_memory import VIEW, tweets
+
+def grown() -> int:
+    return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+
+graph = jg.JoinGraph(VIEW)
+graph.insert("tweet", tweets(0, 10))
+graph.close()
+limit = int(sys.argv[1])
+graph, idle, most = jg.JoinGraph(VIEW, memory_limit=limit), grown(), 0
+graph.maintain_only = True
+try:
+    for number in range(1000):
+        graph.insert("tweet", tweets(20_000 * number, 20_000, "a text of some length"))
+        most = max(most, grown() - idle)
+except jg.LimitError:
+    print(most / limit)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="asks Linux for its memory")
+def test_a_process_grows_by_little_more_than_the_limit() -> None:
+    limit = 256 << 20
+    done = subprocess.run(
+        [sys.executable, "-c", GROW, str(limit)],
+        cwd=ROOT, capture_output=True, text=True, check=True, timeout=300,
+    )  # fmt: skip
+    assert 0.4 < float(done.stdout) < 1.1

@@ -56,10 +56,14 @@ class Disk:
         self.log: Log | None = None
         self._answers: dict[int, tuple[int, int]] = {}
         self._oldest = 0  # segment that is still there
+        self.behind = 0  # bytes of the log that a snapshot does not have
+        self._behind_before = 0  # of them, those before the last rotation
 
     def steps(self) -> Iterator[Step]:
         """Yield the records that the graph has not seen yet, remembering where view diffs are."""
         for step in self.reader.records():
+            if step.number > self.found.number:
+                self.behind += self.reader.offset - step.offset
             if step.record.changes_bytes is not None:
                 self._answers[step.number] = step.first, step.offset
             yield step
@@ -93,9 +97,14 @@ class Disk:
         """Log a record; gives its number."""
         log = self.writing
         number = log.append(record)
+        self.behind += log.last_bytes
         if record.changes is not None:
             self._answers[number] = log.last_place
         return number
+
+    def begin_sync(self) -> None:
+        """Begin to make what was logged as durable as was promised."""
+        self.writing.begin_sync()
 
     def sync(self, number: int) -> None:
         """Wait until a record is as durable as was promised."""
@@ -119,6 +128,7 @@ class Disk:
     def rotate(self) -> int:
         """Begin a new segment; gives the number of the last record before it."""
         self.writing.rotate()
+        self._behind_before = self.behind
         return self.writing.number
 
     def is_small(self) -> bool:
@@ -146,14 +156,20 @@ class Disk:
         except BaseException:
             self.owner, self.identity = before
             raise
-        self.use_newest()
+        self.remove(self.use_newest())
 
-    def use_newest(self) -> None:
-        """Go on from the newest snapshot, and remove those before it."""
+    def use_newest(self) -> Snapshot:
+        """Go on from the newest snapshot; gives the one before, to be removed."""
         old, self.found = self.found, Snapshot(self.folder, newest(self.folder))
+        self.behind -= self._behind_before
+        return old
+
+    def remove(self, old: Snapshot) -> None:
+        """Remove the snapshots before the one in use."""
         old.close()
-        for number in self.folder.snapshots()[:-1]:
-            files.unlink(self.folder.snapshot(number))
+        for number in self.folder.snapshots():
+            if number < self.found.number:
+                files.unlink(self.folder.snapshot(number))
 
     def forget(self, before: int) -> None:
         """Remove the log's segments that neither the snapshot nor anybody else needs."""

@@ -1,6 +1,7 @@
 """The log: every change of a graph, appended before anybody is told that it was made.
 
     append(record)  ->  number       the caller holds the graph's lock; the bytes go to the system
+    begin_sync()                     flush them while the caller goes on
     sync(number)                     wait until they are on the disk; callers who wait share a flush
 
     durability   a record that was acknowledged outlives
@@ -15,8 +16,9 @@ on the disk: from then on the log takes nothing, until the folder is opened agai
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Condition
+from threading import Condition, Event
 from typing import Any
 
 from joingraph.errors import StoreError
@@ -27,6 +29,7 @@ from joingraph.stores.segment import HEADER, write_header
 
 DURABILITIES = ("fsync", "os", "none")
 SEGMENT_BYTES = 64 << 20  # a segment this long is the last one's predecessor
+REMOVED_AT_ONCE = 2  # segments, since the graph's writer waits meanwhile
 HELD_BYTES = 1 << 20  # with durability "none", written when there are so many
 
 
@@ -37,6 +40,7 @@ class Log:
         self.folder, self.identity, self.durability = folder, identity, durability
         self.number = 0  # of the last record
         self.last_place = (0, 0)  # where it lies: its segment and the offset there
+        self.last_bytes = 0  # how long it is
         self.failed: str | None = None
         self._first, self._descriptor, self._size = 0, -1, 0
         self._firsts: list[int] = []  # of all segments
@@ -45,6 +49,7 @@ class Log:
         self._held_bytes = 0
         self._flushing = Condition()
         self._is_flushing = False
+        self._flusher: ThreadPoolExecutor | None = None
 
     def begin(self, first: int) -> None:
         """Make a segment and go on in it."""
@@ -100,7 +105,7 @@ class Log:
                 self.flush()
         else:
             self._write(parts, length)
-        self.last_place = place
+        self.last_place, self.last_bytes = place, length
         self.number += 1
         return self.number
 
@@ -140,12 +145,30 @@ class Log:
                 else:
                     self._sync_once()
 
-    def _sync_once(self) -> None:
+    def begin_sync(self) -> None:
+        """Flush in the background what was appended, unless a flush is under way; `sync` tells."""
+        if self.durability != "fsync" or self._is_flushing:
+            return
+        self._flusher = self._flusher or ThreadPoolExecutor(1, "flush")
+        begun = Event()
+        self._flusher.submit(self._sync_beside, begun)
+        begun.wait()  # else it might not begin before Python lets go of the caller
+
+    def _sync_beside(self, begun: Event) -> None:
+        """Flush once; who waits for a record looks whether it went well."""
+        with self._flushing:
+            if not self._is_flushing and self.failed is None:
+                self._sync_once(begun)
+        begun.set()
+
+    def _sync_once(self, begun: Event | None = None) -> None:
         """Flush for all who wait; others may append meanwhile, and wait for the next one."""
         self._is_flushing = True
         target, descriptor = self.number, self._descriptor
         self._flushing.release()
         failure: str | None = None
+        if begun is not None:
+            begun.set()
         try:
             files.sync(descriptor, self.folder.segment(self._first))
         except StoreError as error:
@@ -177,10 +200,14 @@ class Log:
             self._move_to(first, descriptor, HEADER.size)
 
     def forget(self, before: int) -> int:
-        """Remove the segments all of whose records have smaller numbers; gives the oldest left."""
-        while len(self._firsts) > 1 and self._firsts[1] <= before:
-            files.unlink(self.folder.segment(self._firsts[0]))
-            del self._firsts[0]
+        """Remove segments all of whose records have smaller numbers; gives the oldest left.
+
+        It is called after every batch, so what is left goes then.
+        """
+        for _ in range(REMOVED_AT_ONCE):
+            if len(self._firsts) > 1 and self._firsts[1] <= before:
+                files.unlink(self.folder.segment(self._firsts[0]))
+                del self._firsts[0]
         return self._firsts[0]
 
     def check(self) -> None:
@@ -207,6 +234,8 @@ class Log:
 
     def leave(self) -> None:
         """Let go of the file as it is."""
+        if self._flusher is not None:
+            self._flusher.shutdown()
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

@@ -28,6 +28,9 @@ class Memory:
                 self._answers[str(record.said["source"])] = self.number, record.changes
         return self.number
 
+    def begin_sync(self) -> None:
+        """Promise nothing."""
+
     def sync(self, number: int) -> None:
         """Promise nothing."""
 

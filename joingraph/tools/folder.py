@@ -10,11 +10,14 @@ from pathlib import Path
 
 import joingraph as jg
 from joingraph.keeping import as_folder, read_stored
+from joingraph.progress import shown_progress
+from joingraph.snapshots import SHARE, SNAPSHOT_AFTER
 from joingraph.stores.disk import Disk, Owner
 from joingraph.stores.folder import Folder
 from joingraph.stores.state import State
 
-OPEN_BYTES_S = 20e6  # of log and snapshot that a restart takes in, at the least
+OPEN_BYTES_S = 20e6  # of log, and of a snapshot's rows, that a restart takes in, at the least
+ARRAYS_BYTES_S = 2e9  # of arrays, which are only checked
 MIB = 1 << 20
 
 
@@ -39,16 +42,20 @@ def inspect(path: Path) -> str:
 def said(disk: Disk, state: State, records: int) -> list[str]:
     """Say what was found, a line each."""
     log_bytes = sum(disk.folder.segment(n).stat().st_size for n in disk.folder.segments())
-    seconds = (disk.found.size + log_bytes) / OPEN_BYTES_S
+    mapped = sum(each.length for each in disk.found.array_places.values())
+    seconds = disk.behind / OPEN_BYTES_S
+    seconds += mapped / ARRAYS_BYTES_S if mapped else disk.found.size / OPEN_BYTES_S
     taken = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(disk.found.path.stat().st_mtime))
-    size = f"{disk.found.size / MIB:,.1f} MiB"
+    size = f"{disk.found.size / MIB:,.1f} MiB ({mapped / MIB:,.1f} of them mapped)"
     lines = [
         f"graph       {disk.identity.graph.hex()}",
         f"batches     {state.seq:,}",
         f"snapshot    after record {disk.found.number:,}, {size}, {taken}",
         f"log         {log_bytes / MIB:,.1f} MiB; records after the snapshot: {records:,}",
-        f"restart     about {seconds:,.1f} s",
+        f"restart     about {seconds:,.1f} s once its files are in memory",
     ]
+    if disk.behind > 2 * max(SNAPSHOT_AFTER, disk.found.size // SHARE):
+        lines.append("overdue     a snapshot; if one fails, the log of who writes says why")
     if disk.reader.torn:
         lines.append(f"torn        {disk.reader.torn:,} bytes at the end do not read")
     for name, position in state.positions.last().items():
@@ -67,10 +74,14 @@ def verify(path: Path) -> str:
     stored = read_stored(as_folder(path))
     disk = Disk(Folder(as_folder(path)), Owner(stored.keyed_view, stored.key_index, {}), None)
     try:
-        for name in disk.found:
-            checked = disk.found[name]
-            checked.release()
-        blocks = sum(1 for _ in disk.found)
+        found, names = disk.found, list(disk.found)
+        show = shown_progress("blocks of the snapshot checked")
+        for done, name in enumerate(names, 1):
+            found[name].release()
+            show(done, len(names))
+        if not found.are_arrays_right():
+            raise found.damaged("its arrays; the graph opens by its rows, and slowly")
     finally:
         disk.close(complete=False)
+    blocks = len(names) + len(found.array_places)
     return f"{path} is right: {blocks} blocks, {seq:,} batches, {rows:,} rows in the view"

@@ -10,6 +10,7 @@ Subscribers and the log stay behind: who loads the files begins anew with the ne
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from threading import RLock
@@ -19,6 +20,7 @@ from joingraph.errors import StoreError
 from joingraph.keeping import Keeping, as_folder, open_graph, read_stored
 from joingraph.kept_rows import block_name
 from joingraph.key_index import with_key_index
+from joingraph.progress import shown_progress
 from joingraph.stores import files
 from joingraph.stores.description import describe, read_view
 from joingraph.stores.disk import Owner, begin, is_new
@@ -42,9 +44,10 @@ def dump(path: Path, out: Path) -> str:
     try:
         with doing("create", out):
             out.mkdir(mode=0o700)
-        blocks = list(opened.engine.dump())
-        for block in blocks:
+        show, count = shown_progress("aliases written"), len(view.plan.aliases)
+        for done, block in enumerate(opened.engine.dump(), 1):
             write_new(out / f"{block.name}.arrow", block.pieces)
+            show(done, count)
         state = State(opened.journal.state.seq, opened.journal.state.positions)
         state.indexes = opened.journal.state.indexes
         said = {
@@ -57,7 +60,7 @@ def dump(path: Path, out: Path) -> str:
         write_new(out / "view.json", [json.dumps(said, indent=1).encode()])
     finally:
         opened.journal.close()
-    return f"{out}: {len(blocks)} aliases, {state.seq:,} batches"
+    return f"{out}: {count} aliases, {state.seq:,} batches"
 
 
 def write_new(path: Path, pieces: Any) -> None:
@@ -101,6 +104,9 @@ def read_dumped(path: Path) -> tuple[Owner, State]:
 def pieces_of(path: Path) -> Iterator[bytes]:
     """Read a file in pieces."""
     descriptor = files.read_from(path)
+    show = shown_progress(f"{path.name}: KiB copied")
     with open(descriptor, "rb") as file, doing("read", path):
+        total = os.fstat(descriptor).st_size // 1024
         while piece := file.read(PIECE_BYTES):
             yield piece
+            show(file.tell() // 1024, total)

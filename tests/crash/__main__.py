@@ -12,7 +12,7 @@ from tests.crash.run import run
 
 
 def main() -> None:
-    """Run one campaign and tell what it found: nothing, or the first broken promise."""
+    """Run two campaigns, one with a subscriber; tell what they found, or what promise broke."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
@@ -20,12 +20,16 @@ def main() -> None:
     arguments = parser.parse_args()
     logging.disable()
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        seen = run(Path(folder) / "graph", arguments.kills, arguments.seed, arguments.engine)
+    lives = arguments.kills // 2, arguments.kills - arguments.kills // 2
+    found = []
+    for kills, seed in zip(lives, (arguments.seed, arguments.seed + 1), strict=True):
+        with tempfile.TemporaryDirectory() as folder:
+            found.append(run(Path(folder) / "graph", kills, seed, arguments.engine))
+    applied, _, acked, saved, cut = map(sum, zip(*found, strict=True))
     print(
-        f"{arguments.kills} kills in {time.monotonic() - began:.0f} s: {seen.applied} batches"
-        " applied, none lost, none twice; view diffs without gap or repeat"
-        f" up to batch {seen.acked}"
+        f"{arguments.kills} kills ({arguments.engine}) in {time.monotonic() - began:.0f} s:"
+        f" {applied} batches applied, none lost, none twice; view diffs of {acked} batches without"
+        f" gap or repeat; {saved} snapshots asked for, {cut} cut short"
     )
 
 

@@ -6,7 +6,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test style types golden check kernels spark crash fuzz bench clean
+.PHONY: help demo test style types golden check kernels spark nightly crash fuzz bench clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -16,7 +16,7 @@ help: ## print this list
 demo: .venv/.ready-spark ## watch timelines being kept fresh by a Spark pipeline, for a minute
 	@$(BIN)/joingraph demo
 
-test: $(READY) ## run the suite and report the branches it covers
+test: .venv/.ready-spark ## run the suite and report the branches it covers
 	@$(BIN)/python -m pytest --cov --cov-report=term
 
 style: $(READY)
@@ -39,10 +39,14 @@ crash: $(READY) ## kill a process that keeps a graph N times, and damage its fil
 	@$(BIN)/python -m tests.crash --kills $(N)
 	@$(BIN)/python -m tests.crash --kills $(N) --engine compiled
 	@$(BIN)/python -m tests.crash.damage --cases $(N)0
-	@$(BIN)/python -m tests.crash.malformed --inputs $(N)00
+	@$(BIN)/python -m tests.crash.malformed --inputs $$((200 * $(N)))
 
 spark: .venv/.ready-spark ## test the pipeline on a real Spark, Redis and Delta (five minutes)
 	@$(BIN)/python -m pytest -q -m spark tests/spark
+
+nightly: .venv/.ready-spark ## kill a pipeline 50 times, take 500 random cases through Spark (an hour)
+	@$(BIN)/python -m tests.spark.kills --kills 50
+	@$(BIN)/python -m tests.spark.cases --cases 500
 
 fuzz: $(READY) ## compare N random views and feeds with the oracle (N=1000)
 	@$(BIN)/python -m tests.oracle --cases $(N)

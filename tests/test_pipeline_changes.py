@@ -178,10 +178,11 @@ def test_only_keeps_pairs_whole() -> None:
 @pytest.mark.parametrize(
     ("source", "declared", "expected"),
     [
-        (Source("t", "parquet"), "id BIGINT", {"_b", "_op", "_bad", "_raw"}),
-        (Source("t", "parquet"), "id BIGINT NOT NULL", {"_b", "_op"}),
-        (Source("t", "parquet", operation="op"), "id BIGINT", {"_b"}),
-        (Source("t", "csv"), "id BIGINT", set()),
+        (Source("t", "parquet"), "id BIGINT", {"_lane", "_b", "_op", "_bad", "_raw"}),
+        (Source("t", "parquet"), "id BIGINT NOT NULL", {"_lane", "_b", "_op"}),
+        (Source("t", "parquet", operation="op"), "id BIGINT", {"_lane", "_b"}),
+        (Source("t", "csv"), "id BIGINT", {"_lane"}),
+        (Source("t", "redis"), "id BIGINT", set()),
     ],
 )
 def test_columns_that_say_nothing_are_not_carried(

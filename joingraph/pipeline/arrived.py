@@ -11,6 +11,7 @@ is NULL throughout, the source has no positions.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from joingraph.definition import Table
 from joingraph.pipeline.changes import Images, Marks, Numbers, by_commit
 from joingraph.pipeline.deadletters import Dead
 from joingraph.pipeline.debezium import read_events
-from joingraph.pipeline.model import Source
+from joingraph.pipeline.model import WATCHED, Source
 from joingraph.pipeline.positions import Places
 
 META: Final = {
@@ -73,18 +74,27 @@ def tell(rows: pa.Table, source: Source, table: Table) -> Told:
 
 
 def silent(source: Source, table: Table) -> set[str]:
-    """Name the columns of META that are 0 or NULL in every row of a source, so nobody carries them.
+    """Name the columns of META that nobody carries: 0 or NULL in every row, or told otherwise.
 
-    They cost more than the rows' own columns, most of all the texts.
+    They cost more than the rows' own columns, most of all the texts. The lane of a row from a file
+    is the file's name, of which a number travels (`with_names`).
     """
+    found = {"_lane"} if source.format in WATCHED else set[str]()
     if source.format != "parquet" or source.debezium:
-        return set()
-    found = {"_b"}
+        return found
+    found.add("_b")
     if not source.operation:
         found.add("_op")
         if all(field.nullable for field in table.schema):
             found |= {"_bad", "_raw"}
     return found
+
+
+def with_names(numbers: pa.ChunkedArray, names: Mapping[int, str]) -> pa.Array:
+    """Write the names of files for their numbers."""
+    coded = numbers.combine_chunks().dictionary_encode()
+    found = pa.array([names[number] for number in coded.dictionary.to_pylist()], pa.string())
+    return pa.DictionaryArray.from_arrays(coded.indices, found)
 
 
 def nothing(name: str, length: int) -> pa.Array:
@@ -95,7 +105,9 @@ def nothing(name: str, length: int) -> pa.Array:
 
 def with_coded_lanes(rows: pa.Table) -> pa.Table:
     """Write each lane once: it is compared in several places, and is long."""
-    lanes = rows["_lane"].combine_chunks().dictionary_encode()
+    lanes = rows["_lane"].combine_chunks()
+    if not pa.types.is_dictionary(lanes.type):
+        lanes = lanes.dictionary_encode()
     return rows.set_column(rows.schema.get_field_index("_lane"), "_lane", lanes)
 
 

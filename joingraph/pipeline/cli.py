@@ -13,6 +13,7 @@ from typing import Any
 
 import joingraph as jg
 from joingraph.errors import StoreError
+from joingraph.pipeline.backlog import Backlog, Estimate
 from joingraph.pipeline.example import FILES
 from joingraph.pipeline.settings import read_settings
 from joingraph.pipeline.status import read_status
@@ -79,6 +80,8 @@ def run_run(arguments: argparse.Namespace) -> None:
     for line in pipeline.driver.lines:
         for name, sink in line.sinks.items():
             print(f"{name}: {sink.guarantee}")
+    if sys.stderr.isatty():
+        pipeline.on_progress = lambda _: tell(pipeline.backlog)
     pipeline.start()
     try:
         pipeline.wait(arguments.seconds)
@@ -87,6 +90,13 @@ def run_run(arguments: argparse.Namespace) -> None:
     finally:
         pipeline.stop()
     print(shown(pipeline.status.figures))
+
+
+def tell(backlog: Backlog | None) -> None:
+    """Say how far a run is, on one line that overwrites itself."""
+    estimate = backlog and backlog.estimate()
+    if estimate:
+        print(f"\r{estimate}\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def run_status(arguments: argparse.Namespace) -> None:
@@ -118,6 +128,8 @@ def shown(figures: dict[str, Any]) -> str:
             f"{figures['diffs_per_s']:,.0f} diffs/s lately; the last micro-batch took "
             f"{figures['batch_ms']:,} ms, {figures['own_ms']:,} of them ours"
         )
+    if figures.get("backlog"):
+        lines.append(str(Estimate(**figures["backlog"])))
     for table, count in figures.get("by_table", {}).items():
         lines.append(f"  {table}: {count:,} diffs{standing(figures, table)}")
     if figures.get("error"):

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from joingraph.definition import Table
 from joingraph.errors import StoreError
-from joingraph.pipeline.arrived import Told, tell
+from joingraph.pipeline.arrived import Told, fitting, tell
 from joingraph.pipeline.changes import Diff, entries
 from joingraph.pipeline.deadletters import put_away
 from joingraph.pipeline.keeping import Keeping
@@ -81,6 +81,14 @@ class Driver:
         for line in self.lines:
             for sink in line.sinks.values():
                 sink.close()
+
+    def load(self, table: Table, rows: pa.Table) -> None:
+        """Load rows of a base table into every graph that reads it and has not loaded it."""
+        columns = [fitting(rows[field.name], field.type) for field in table.schema]
+        kept = pa.table(columns, names=table.schema.names)
+        for graph in (line.keeping.graph for line in self.lines):
+            if any(alias.table == table.name for alias in graph.view.definition.aliases):
+                graph.load({table.name: kept}, source=f"load {table.name}", position=1)
 
     def take(self, turn: Turn, arrived: Mapping[str, pa.Table]) -> Progress:
         """Take one micro-batch: apply it where it is new, and deliver."""

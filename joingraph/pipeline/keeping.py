@@ -99,6 +99,7 @@ class Durable:
         self.graph, self.folder = graph, folder
         self._number, self._position = self._read()
         self._subscribed = {name: graph.subscribe(name) for name in sinks}
+        self._latest: ViewDiff | None = None
         self._acks = Acks(graph, folder / "graph")
 
     def _read(self) -> tuple[int, Position]:
@@ -134,12 +135,16 @@ class Durable:
         write_safely(self._path(number), text)
         diff = self.graph.apply(batch, source=SOURCE, position=(number, digest(text)))
         self._path(number - 1).unlink(missing_ok=True)
-        self._number, self._position = number, position
+        self._number, self._position, self._latest = number, position, diff
         return diff
 
     def waiting(self, sink: str) -> Iterator[ViewDiff]:
         """Yield what a sink has not acknowledged, in order."""
-        yield from self._subscribed[sink]
+        subscribed, latest = self._subscribed[sink], self._latest
+        # The batch that was just applied is at hand; it need not be read back.
+        if latest is not None and subscribed.told(latest):
+            yield latest
+        yield from subscribed
 
     def acknowledge(self, sink: str, seq: int) -> None:
         """Note that a sink has everything up to a sequence number."""

@@ -16,6 +16,7 @@ FORMATS: Final = {
     "kafka": "a Kafka topic of JSON objects (its jar must be in spark.jars)",
 }
 FILES: Final = ("parquet", "csv", "json", "delta")  # of which the path is a folder
+WATCHED: Final = ("parquet", "csv", "json")  # of which the lanes are files
 ON_ERROR: Final = ("stop", "dead_letter")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from joingraph.errors import StoreError
+from joingraph.pipeline.backlog import Estimate
 from joingraph.pipeline.model import Progress
 
 RECENT_SHARE = 0.2  # how much the last micro-batch counts in a rate
@@ -39,7 +40,7 @@ class Status:
         }
         self._write()
 
-    def advanced(self, progress: Progress, took_s: float) -> None:
+    def advanced(self, progress: Progress, took_s: float, estimate: Estimate | None = None) -> None:
         """Count a micro-batch."""
         now = self.figures
         now["batches"] += 1
@@ -57,6 +58,7 @@ class Status:
         now["batch_ms"] = round(1000 * took_s, 1)
         now["own_ms"] = round(1000 * progress.own_s, 1)
         now["sinks_ms"] = round(1000 * progress.sinks_s, 1)
+        now["backlog"] = estimate and estimate._asdict()
         self._write()
 
     def failed(self, error: str) -> None:

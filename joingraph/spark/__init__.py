@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from joingraph.errors import StoreError
 
 if TYPE_CHECKING:
+    from joingraph.bench.pipeline import run_bench
     from joingraph.spark.build import pipeline
     from joingraph.spark.datasource import register
     from joingraph.spark.demo import run_demo
@@ -22,13 +23,14 @@ if TYPE_CHECKING:
     from joingraph.spark.run import Pipeline
     from joingraph.spark.start import session
 
-__all__ = ["Pipeline", "from_settings", "pipeline", "register", "run_demo", "session"]
+__all__ = ["Pipeline", "from_settings", "pipeline", "register", "run_bench", "run_demo", "session"]
 
 _home_of = {
     "Pipeline": "joingraph.spark.run",
     "from_settings": "joingraph.spark.described",
     "pipeline": "joingraph.spark.build",
     "register": "joingraph.spark.datasource",
+    "run_bench": "joingraph.bench.pipeline",
     "run_demo": "joingraph.spark.demo",
     "session": "joingraph.spark.start",
 }

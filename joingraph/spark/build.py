@@ -75,7 +75,7 @@ def pipeline(
     readers = {n: each for n, each in sources.items() if isinstance(each, DataFrame)}
     feed = Feed(spark, [each.keeping.graph.view for each in lines], readers)
     home = place or Path(tempfile.mkdtemp(prefix="joingraph-"))
-    stream, check = feed.stream(specified, tables), confirm(specified, tables, home / "checkpoint")
+    stream, check = feed.stream(specified, tables), confirm(specified, tables)
     plan = Plan(name, specified, tables, stream, home / "checkpoint", trigger, check)
     dead = home / "dead_letters" if on_error == "dead_letter" else None
     return Pipeline(plan, Driver(specified, tables, lines, dead), Status(home / "status.json"))

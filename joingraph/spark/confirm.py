@@ -11,31 +11,31 @@ Spark has written into its checkpoint by then:
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from urllib.parse import unquote, urlparse
 
 import pyarrow.parquet as pq
 
 from joingraph.definition import Table
 from joingraph.errors import StoreError
+from joingraph.pipeline.backlog import local
 from joingraph.pipeline.model import Source
 
 
 def confirm(
-    sources: Mapping[str, Source], tables: Mapping[str, Table], checkpoint: Path
-) -> Callable[[], None]:
-    """Make a check of the files that have come since it was last called."""
+    sources: Mapping[str, Source], tables: Mapping[str, Table]
+) -> Callable[[Iterable[str]], None]:
+    """Make a check of files."""
     columns = {
         name: [*tables[name].schema.names, *([source.operation] if source.operation else [])]
         for name, source in sources.items()
         if source.format == "parquet"
     }
     folders = {name: Path(sources[name].path).resolve() for name in columns}
-    seen: dict[Path, int] = {}
 
-    def check() -> None:
-        for path in new_files(checkpoint / "sources", seen) if columns else ():
+    def check(places: Iterable[str]) -> None:
+        paths = map(local, places) if columns else ()
+        for path in filter(None, paths):
             for name, folder in folders.items():
                 if path.is_relative_to(folder):
                     check_file(name, path, columns[name])
@@ -43,9 +43,9 @@ def confirm(
     return check
 
 
-def new_files(logs: Path, seen: dict[Path, int]) -> Iterator[Path]:
-    """Yield the local files that Spark has noted since the last time, and note how far that is."""
-    for folder in sorted(logs.glob("*")):
+def new_files(checkpoint: Path, seen: dict[Path, int]) -> Iterator[str]:
+    """Yield the files that Spark has noted since the last time, and note how far that is."""
+    for folder in sorted((checkpoint / "sources").glob("*")):
         last = seen.get(folder, -1)
         for log in folder.glob("[0-9]*"):
             number = int(log.name.removesuffix(".compact"))
@@ -54,14 +54,13 @@ def new_files(logs: Path, seen: dict[Path, int]) -> Iterator[Path]:
                 yield from files_in(log, number)
 
 
-def files_in(log: Path, number: int) -> Iterator[Path]:
-    """Yield the local files of one log; a compact one repeats the files of earlier ones."""
+def files_in(log: Path, number: int) -> Iterator[str]:
+    """Yield the files of one log; a compact one repeats the files of earlier ones."""
     for line in log.read_text(encoding="utf-8").splitlines():
         if line.startswith("{"):
             said = json.loads(line)
-            place = urlparse(said.get("path", ""))
-            if said.get("batchId") == number and place.scheme == "file":
-                yield Path(unquote(place.path))
+            if said.get("batchId") == number and "path" in said:
+                yield str(said["path"])
 
 
 def check_file(name: str, path: Path, columns: list[str]) -> None:

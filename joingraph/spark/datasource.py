@@ -4,8 +4,9 @@
     .option("columns", "a, b")  only these columns leave the graph
     .option("partitions", 4)    as many tasks, each a share of the starting tuples
 
-Every task opens the graph's last snapshot and log by itself, so executors must share its file
-system. A graph in memory, or one on another machine, is read in its own process (graph.scan).
+Every task opens the graph's last snapshot by itself and replays the log up to where it was when
+the query was planned, so executors must share its file system. A graph in memory, or one on another
+machine, is read in its own process (graph.scan).
 
 With .option("subscriber", name) and readStream it is the view's diffs, as a stream (followed.py).
 """
@@ -37,9 +38,9 @@ from pyspark.sql.types import StructType
 from sqlglot import exp
 
 from joingraph.errors import StoreError
-from joingraph.joingraph import open as open_graph
 from joingraph.keeping import read_stored
 from joingraph.names import quoted, suggest
+from joingraph.partitions import ElsewherePartition, parts_in
 from joingraph.spark.followed import META, DiffsReader
 from joingraph.spark.types import spark_schema
 from joingraph.view import View
@@ -116,10 +117,9 @@ def columns_of(options: Mapping[str, str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Share(InputPartition):
-    """One task's share of the starting tuples: the `number`-th of `of`."""
+    """One task's part of the view, as it is when the query is planned."""
 
-    number: int
-    of: int
+    part: ElsewherePartition
 
 
 class GraphReader(DataSourceReader):
@@ -145,20 +145,12 @@ class GraphReader(DataSourceReader):
     def partitions(self) -> Sequence[Share]:
         """Split the view; what a condition leaves is read in one place."""
         count = 1 if self.where else self.count
-        return [Share(number, count) for number in range(count)]
+        return [Share(part) for part in parts_in(self.path, count, self.where or None)]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
-        """Read one share."""
-        graph = open_graph(self.path, readonly=True)
-        try:
-            if self.where:
-                reader = graph.scan(where=self.where)
-            else:
-                reader = graph.partitions(partition.of)[partition.number].read()
-            for batch in reader:
-                yield batch.select(self.columns)
-        finally:
-            graph.close()
+        """Read one share; StoreError if a snapshot was made since the query was planned."""
+        for batch in partition.part.read():
+            yield batch.select(self.columns)
 
 
 def condition(filter: Filter, view: View) -> str:

@@ -4,7 +4,8 @@
     0    …                              7    8    | NULL
     1    …                              NULL NULL | 5
 
-What is the same in all rows of a source (arrived.silent) is left out, and put back in the driver.
+What is the same in all rows of a source (arrived.silent) is left out, and put back in the driver;
+so are the names of files (lanes).
 
 One query for all sources: what a micro-batch costs before any work is paid once, and the graph
 takes diffs of all tables whole or not at all.
@@ -21,10 +22,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from joingraph.definition import Table
-from joingraph.pipeline.arrived import META, nothing, silent
+from joingraph.pipeline.arrived import META, nothing, silent, with_names
 from joingraph.pipeline.changes import INSERT, POST, PRE
-from joingraph.pipeline.model import Source
+from joingraph.pipeline.model import WATCHED, Source
 from joingraph.spark.filters import quoted, wanted
+from joingraph.spark.lanes import NUMBER, lane_columns
 from joingraph.spark.sources import given, opened
 from joingraph.view import View
 
@@ -67,20 +69,26 @@ def numbered(rows: DataFrame, number: int, source: Source, table: Table) -> Data
     """Give a source's rows its number, and its columns names that no other source has."""
     names = [] if source.debezium else table.schema.names
     own = [F.col(quoted(name)).alias(f"c{number}_{at}") for at, name in enumerate(names)]
-    meta = [each for each in META if each not in silent(source, table)]
+    meta = [F.col(each) for each in META if each not in silent(source, table)]
+    meta += lane_columns() if source.format in WATCHED else []
     return rows.select(F.lit(number).cast("byte").alias("_t"), *meta, *own)
 
 
 def apart(
-    rows: pa.Table, sources: Mapping[str, Source], tables: Mapping[str, Table]
+    rows: pa.Table,
+    sources: Mapping[str, Source],
+    tables: Mapping[str, Table],
+    files: Mapping[int, str],
 ) -> dict[str, pa.Table]:
-    """Cut a micro-batch into the rows of each source."""
+    """Cut a micro-batch into the rows of each source; `files` are the names of theirs."""
     found: dict[str, pa.Table] = {}
     for number, (name, source) in enumerate(sources.items()):
         part = rows if len(sources) == 1 else rows.filter(pc.equal(rows["_t"], number))
         names = [] if source.debezium else tables[name].schema.names
         mute = silent(source, tables[name])
-        meta = [nothing(each, len(part)) if each in mute else part[each] for each in META]
+        said = {each: nothing(each, len(part)) if each in mute else part[each] for each in META}
+        if source.format in WATCHED:
+            said["_lane"] = with_names(part[NUMBER], files)
         columns = [part[f"c{number}_{at}"] for at in range(len(names))]
-        found[name] = pa.table([*meta, *columns], names=[*META, *names])
+        found[name] = pa.table([*said.values(), *columns], names=[*META, *names])
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -14,13 +14,18 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from joingraph.batch import find_table
 from joingraph.definition import Table
 from joingraph.errors import StoreError
 from joingraph.joingraph import JoinGraph
+from joingraph.pipeline.backlog import Backlog
 from joingraph.pipeline.driver import Driver, Turn
 from joingraph.pipeline.model import Progress, Source
 from joingraph.pipeline.status import Status
+from joingraph.spark.confirm import new_files
 from joingraph.spark.feed import apart
+from joingraph.spark.filters import quoted, wanted
+from joingraph.spark.lanes import Lanes
 
 AVAILABLE_NOW = "available_now"
 
@@ -35,7 +40,7 @@ class Plan:
     stream: DataFrame
     checkpoint: Path
     trigger: str
-    confirm: Callable[[], None]
+    confirm: Callable[[Iterable[str]], None]  # of the files that a micro-batch brings
 
 
 class Pipeline:
@@ -49,6 +54,8 @@ class Pipeline:
         self.on_progress: Callable[[Progress], object] | None = None
         self._query: StreamingQuery | None = None
         self._failure: BaseException | None = None
+        self._lanes, self._logs = Lanes(), dict[Path, int]()
+        self.backlog: Backlog | None = None
 
     @property
     def graphs(self) -> dict[str, JoinGraph]:
@@ -67,6 +74,9 @@ class Pipeline:
         if self._query is not None and self._query.isActive:
             raise StoreError(f"the pipeline {self.plan.name} is running already")
         self.driver.open()
+        if self.plan.trigger == AVAILABLE_NOW:
+            done = new_files(self.plan.checkpoint, {})
+            self.backlog = Backlog(self.plan.sources.values(), done)
         writer = self.plan.stream.writeStream.queryName(self.plan.name)
         writer = writer.foreachBatch(self._take)
         writer = writer.option("checkpointLocation", str(self.plan.checkpoint))
@@ -76,6 +86,20 @@ class Pipeline:
             writer = writer.trigger(processingTime=self.plan.trigger)
         self.status.started(self.plan.name)
         self._query = writer.start()
+        return self
+
+    def load(self, tables: Mapping[str, DataFrame]) -> Self:
+        """Load rows that are there already, without view diffs: of every table at most once.
+
+        Spark drops the rows and columns that matter to no view, before they leave it. A pipeline
+        with a path remembers what it has loaded, and does not load it again.
+        """
+        views = [graph.view for graph in self.graphs.values()]
+        for name, rows in tables.items():
+            table = find_table(name, self.plan.tables)
+            matters = wanted(views, table)
+            kept = rows if matters is None else rows.filter(matters)
+            self.driver.load(table, kept.select(*map(quoted, table.schema.names)).toArrow())
         return self
 
     def run(self, seconds: float | None = None) -> Self:
@@ -120,12 +144,17 @@ class Pipeline:
         """Take one micro-batch; Spark calls this."""
         try:
             begin = time.perf_counter()
-            self.plan.confirm()
-            arrow = rows.toArrow()
-            arrived = apart(arrow, self.plan.sources, self.plan.tables)
+            places = list(new_files(self.plan.checkpoint, self._logs))
+            self.plan.confirm(places)
+            self._lanes.note(places)
+            arrow, names = self._lanes.collect(rows)
+            arrived = apart(arrow, self.plan.sources, self.plan.tables, names)
             turn = Turn(query_id(self.plan.checkpoint), batch)
             progress = self.driver.take(turn, arrived)
-            self.status.advanced(progress, time.perf_counter() - begin)
+            if self.backlog:
+                self.backlog.take(places)
+            estimate = self.backlog.estimate() if self.backlog else None
+            self.status.advanced(progress, time.perf_counter() - begin, estimate)
             if self.on_progress:
                 self.on_progress(progress)
         except BaseException as error:

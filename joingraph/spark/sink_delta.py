@@ -3,22 +3,27 @@
     diffs   columns of the view, _change_type, _count, _seq, _diff     appended, a batch a commit
     view    columns of the view, _count                                a row once, with its count
 
+Where base rows were updated or deleted whose key the view has, MERGE goes by i-diffs (merging).
 Delta remembers the last (sink, batch) that a table took, in the commit itself, and passes over
 one that comes again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
+from operator import and_
 from pathlib import Path
 from typing import Any, Final, cast
 
 import pyarrow as pa
 from delta.tables import DeltaTable
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType
 
 from joingraph.errors import StoreError
+from joingraph.pipeline.merging import DELETE, ROW, UPDATE, merge_of
 from joingraph.pipeline.sink import EXACTLY_ONCE
 from joingraph.spark.filters import quoted
 from joingraph.spark.types import spark_schema
@@ -77,21 +82,22 @@ class Delta:
             self.merge(diff)
 
     def merge(self, diff: ViewDiff) -> None:
-        """Bring the view up to date: rows come, go, and change their counts."""
-        net = without_dictionaries(diff.to_arrow(net=True))
-        if not len(net):
+        """Bring the view up to date by its i-diffs, or by rows that come, go, and count."""
+        found = merge_of(diff)
+        if not len(found.rows):
             return
-        sign = F.when(F.col("_change_type") == "insert", F.lit(1)).otherwise(F.lit(-1))
-        rows = self.spark.createDataFrame(net).withColumn("_count", F.col("_count") * sign)
-        rows = rows.drop("_change_type")
-        same = F.lit(True)
-        for name in self.columns:
-            same &= F.col(f"old.{quoted(name)}").eqNullSafe(F.col(f"new.{quoted(name)}"))
-        left = F.col("old._count") + F.col("new._count")
+        rows = self.spark.createDataFrame(without_dictionaries(found.rows))
+        is_row, left = new("_op") == ROW, old("_count") + new("_count")
+        rest = [name for name in self.columns if name not in found.key]
+        same = reduce(and_, map(alike, found.key))
+        if rest:
+            same &= reduce(and_, map(alike, rest), is_row) | ~is_row
         merge = self.table.alias("old").merge(rows.alias("new"), same)
-        merge = merge.whenMatchedDelete(left == 0)
-        merge = merge.whenMatchedUpdate(set={"_count": left})
-        merge = merge.whenNotMatchedInsertAll()
+        merge = merge.whenMatchedDelete((new("_op") == DELETE) | is_row & (left == 0))
+        if found.values:
+            merge = merge.whenMatchedUpdate(new("_op") == UPDATE, taken(found.values))
+        merge = merge.whenMatchedUpdate(is_row, {"_count": left})
+        merge = merge.whenNotMatchedInsert(is_row, taken([*self.columns, "_count"]))
         self.spark.conf.set(f"{TURN}.txnAppId", self.name)
         self.spark.conf.set(f"{TURN}.txnVersion", str(diff.seq))
         try:
@@ -102,6 +108,26 @@ class Delta:
 
     def close(self) -> None:
         """Nothing was taken."""
+
+
+def old(name: str) -> Column:
+    """Name a column of the table."""
+    return F.col(f"old.{quoted(name)}")
+
+
+def new(name: str) -> Column:
+    """Name a column of what comes."""
+    return F.col(f"new.{quoted(name)}")
+
+
+def taken(names: Iterable[str]) -> dict[str, str | Column]:
+    """Set columns to what comes."""
+    return {quoted(name): new(name) for name in names}
+
+
+def alike(name: str) -> Column:
+    """Compare a column, NULL with NULL."""
+    return old(name).eqNullSafe(new(name))
 
 
 def without_dictionaries(table: pa.Table) -> pa.Table:

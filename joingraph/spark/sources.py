@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from importlib.metadata import version
 from typing import NamedTuple
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
@@ -178,9 +180,24 @@ def records(spark: SparkSession, source: Source, table: Table) -> DataFrame:
         )  # fmt: skip
     for name, value in source.options.items():
         reader = reader.option(name, value)
-    rows = reader.load().withColumns(placed(place))
+    try:
+        rows = reader.load().withColumns(placed(place))
+    except AnalysisException as error:
+        if "data source: kafka" not in str(error):
+            raise
+        raise StoreError(no_kafka(table)) from error
     rows = rows.withColumn("value", F.col("value").cast("string"))
     return wrapped(rows) if source.debezium else parsed(rows, source, table)
+
+
+def no_kafka(table: Table) -> str:
+    """Say how Spark gets its Kafka source."""
+    package = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version('pyspark')}"
+    return (
+        f"{table.name}: this Spark session has no Kafka source; start it with "
+        f'jg.spark.session({{"spark.jars.packages": "{package}"}}), or name the jars of that '
+        "package and of what it needs in spark.jars"
+    )
 
 
 def parsed(rows: DataFrame, source: Source, table: Table) -> DataFrame:

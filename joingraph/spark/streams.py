@@ -8,15 +8,17 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from redis import Redis
 
 from joingraph.bsma import BSMA, COLUMNS
 
 ENTRIES_MAX = 100_000  # a micro-batch takes at most so many
+RedisEntry = tuple[bytes, dict[bytes, bytes]]
 
 
 class Between(InputPartition):
@@ -43,21 +45,28 @@ class RedisEntries(DataSource):
         return EntriesReader(dict(self.options))
 
 
-class EntriesReader(DataSourceStreamReader):
+class EntriesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads a Redis stream by entry."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.url, self.stream = options["url"], options["stream"]
         self.most = int(options.get("maxentriespertrigger", ENTRIES_MAX))
+        self.target = "+"
 
     def initialOffset(self) -> dict[str, str]:
         """Begin before the first entry."""
         return {"id": "0-0"}
 
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Note the last entry there is, which is as far as this run goes."""
+        with Redis.from_url(self.url) as redis:
+            found: list[RedisEntry] = cast(Any, redis).xrevrange(self.stream, count=1)
+        self.target = found[0][0].decode() if found else "0-0"
+
     def latestOffset(self, start: dict[str, str], limit: object) -> dict[str, str]:
         """Find the last entry of the next micro-batch."""
         with Redis.from_url(self.url) as redis:
-            found = page(redis, self.stream, start["id"], self.most)
+            found = page(redis, self.stream, start["id"], (self.target, self.most))
         return {"id": found[-1][0].decode()} if found else start
 
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> list[Between]:
@@ -68,7 +77,7 @@ class EntriesReader(DataSourceStreamReader):
         """Read the entries of a micro-batch."""
         last, stop = partition.start, numbers(partition.stop)
         with Redis.from_url(self.url) as redis:
-            while found := page(redis, self.stream, last, 1000):
+            while found := page(redis, self.stream, last, ("+", 1000)):
                 for name, fields in found:
                     last = name.decode()
                     ms, seq = numbers(last)
@@ -77,9 +86,10 @@ class EntriesReader(DataSourceStreamReader):
                     yield ms, seq, text_of(fields)
 
 
-def page(redis: Any, stream: str, after: str, most: int) -> list[tuple[bytes, dict[bytes, bytes]]]:
-    """Read the entries after one."""
-    found: list[tuple[bytes, dict[bytes, bytes]]] = redis.xrange(stream, f"({after}", "+", most)
+def page(redis: Any, stream: str, after: str, until: tuple[str, int]) -> list[RedisEntry]:
+    """Read the entries after one, up to and with another, and no more than so many."""
+    last, most = until
+    found: list[RedisEntry] = redis.xrange(stream, f"({after}", last, most)
     return found
 
 

@@ -15,6 +15,7 @@ import joingraph as jg
 from joingraph.pipeline.deadletters import read_dead
 from joingraph.pipeline.embedded import Server
 from joingraph.pipeline.sink import Memory
+from joingraph.spark.run import Pipeline
 from tests.spark.conftest import FOLLOWER, TWEET, Write, rows
 
 pytestmark = pytest.mark.spark
@@ -34,9 +35,9 @@ class Shop:
         }
         self.on_error = "stop"
 
-    def run(self) -> list[tuple[object, ...]]:
-        """Run until all is done, and read the view."""
-        pipeline = jg.spark.pipeline(
+    def made(self) -> Pipeline:
+        """Make the pipeline."""
+        return jg.spark.pipeline(
             self.view,
             sources=self.sources,
             sink=self.sink,
@@ -45,6 +46,10 @@ class Shop:
             engine="reference",
             spark=self.spark,
         )
+
+    def run(self) -> list[tuple[object, ...]]:
+        """Run until all is done, and read the view."""
+        pipeline = self.made()
         self.status = pipeline.status
         try:
             return rows(pipeline.run().graph.to_arrow())
@@ -82,6 +87,18 @@ def test_an_update_across_the_filter_is_an_insert_or_a_delete(shop: Shop, write:
     assert [(kind, text) for _, kind, _, text in changed(shop.sink)] == [
         ("insert", "x"), ("insert", "z"), ("delete", "x"),
     ]  # fmt: skip
+
+
+def test_what_is_there_already_is_loaded_once(shop: Shop, write: Write, tmp_path: Path) -> None:
+    write("tweet", "1", {"userId": [2], "tweetId": [11], "text": ["b"]})
+    old = {"userId": [1, 1, 1], "tweetId": [10, 1, 2], "text": ["a", "no", "no"]}
+    write("old", "1", dict(old))
+    tweets = shop.spark.read.parquet(str(tmp_path / "old"))
+    for _ in range(2):
+        pipeline = shop.made().load({"tweet": tweets}).run()
+        assert rows(pipeline.graph.to_arrow()) == [(7, 10, "a"), (8, 10, "a"), (9, 11, "b")]
+        assert pipeline.graph.stats()["aliases"]["T"]["rows"] == 2
+        pipeline.close()
 
 
 @pytest.mark.parametrize("forgets", [False, True])
@@ -251,6 +268,12 @@ def test_a_stream_of_the_caller_is_a_source(spark: Any, tmp_path: Path) -> None:
     ) as pipeline:
         pipeline.wait(4)
     assert pipeline.graph.count() > 50
+
+
+def test_kafka_without_its_jar_says_how_to_get_it(shop: Shop) -> None:
+    shop.sources["tweet"] = {"format": "kafka", "path": "tweets"}
+    with pytest.raises(jg.StoreError, match=r"spark-sql-kafka-0-10_2\.13:4"):
+        shop.made()
 
 
 @pytest.mark.parametrize(

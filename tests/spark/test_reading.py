@@ -9,6 +9,7 @@ import pytest
 
 import joingraph as jg
 from joingraph.spark.datasource import GraphReader
+from joingraph.spark.lanes import Lanes, lane_columns, number_of
 from tests.spark.conftest import FOLLOWER, SQL, TWEET, rows
 
 pytestmark = pytest.mark.spark
@@ -62,3 +63,14 @@ def test_only_the_columns_asked_for_leave_the_graph(spark: Any, graph_path: Path
 def test_a_column_that_is_not_there_is_named(graph_path: Path) -> None:
     with pytest.raises(jg.StoreError, match='did you mean "tweetId"'):
         GraphReader({"path": str(graph_path), "columns": "tweet_id"})
+
+
+def test_names_of_files_are_asked_for_where_they_are_not_known(spark: Any) -> None:
+    names = ["file:/data/a%20b.csv", "s3://data/c.csv"]
+    rows = spark.createDataFrame([(name, 1) for name in names], "_lane STRING, x INT")
+    rows, known = rows.select(*lane_columns(), "x"), Lanes()
+    known.note(["file:///data/a%20b.csv"])
+    for _ in range(2):
+        found, told = known.collect(rows)
+        assert found.column_names == ["_file", "x"]
+        assert told == {number_of(name): name for name in names}

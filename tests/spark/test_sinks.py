@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from joingraph.pipeline.sink_parquet import Parquet
 from joingraph.pipeline.sink_redis import RedisStream, Timeline, read_blob
 from joingraph.spark.sink_delta import Delta
 from joingraph.viewdiff import ViewDiff
+from tests.spark.kills import recomputed
 
 pytestmark = pytest.mark.spark
 
@@ -125,7 +128,7 @@ def test_a_timeline_names_a_column_that_is_not_there(view: jg.View, url: str) ->
         sink.open(view)
 
 
-@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("again", [pytest.param(False, marks=pytest.mark.nightly), True])
 @pytest.mark.parametrize("content", ["diffs", "view"])
 def test_a_delta_table_holds_each_batch_once(
     spark: Any, view: jg.View, tmp_path: Path, content: str, again: bool
@@ -137,3 +140,34 @@ def test_a_delta_table_holds_each_batch_once(
     else:
         assert sorted(set(table["_seq"].to_pylist())) == [1, 2, 3, 4]
         assert folded(table) == LEFT
+
+
+@pytest.mark.nightly
+def test_a_delta_table_kept_by_merge_is_what_duckdb_computes(
+    spark: Any, view: jg.View, tmp_path: Path
+) -> None:
+    sink, graph = Delta(str(tmp_path), content="view"), jg.JoinGraph(view, engine="reference")
+    sink.open(view)
+    rng, number = random.Random(7), count(10)
+    left: dict[str, list[Any]] = {"follower": [], "tweet": []}
+    for turn in range(10):
+        fans = [(rng.randrange(3), rng.randrange(9), "") for _ in range(3)]
+        said: list[Any] = [("insert", "follower", fans)]
+        left["follower"] += fans
+        for _ in range(4):
+            old = left["tweet"].pop(rng.randrange(len(left["tweet"]))) if turn else None
+            new = (rng.randrange(3) if old is None else old[0], next(number), f"text {turn}")
+            new = new if old is None else (new[0], old[1], new[2])
+            if old is None:
+                said.append(("insert", "tweet", [new]))
+            elif rng.random() < 0.8:
+                said.append(("update", "tweet", [old], [new]))
+            else:
+                said += [("delete", "tweet", [old]), ("insert", "tweet", [new])]
+            left["tweet"].append(new)
+        sink.write(graph.apply(said))
+    table = spark.read.format("delta").load(str(tmp_path)).toArrow()
+    held = [tuple(row.values()) for row in table.to_pylist()]
+    copies = [row[:-1] for row in held for _ in range(row[-1])]
+    assert sorted(copies) == sorted(recomputed(left))
+    assert len(copies) > 10

@@ -17,6 +17,7 @@ from joingraph.kernels.intrinsics import kernel, ld, mix, sto
 from joingraph.kernels.laying import matrix_of
 from joingraph.kernels.memory import Words, lent
 from joingraph.kernels.outputs import Outputs
+from joingraph.kernels.presence import same_words
 from joingraph.viewdiff import left_over, signed_counts
 
 
@@ -64,7 +65,7 @@ def sum_up(given: Words) -> None:
             h = mix(h ^ ld(row, word))
         place = (h >> 32) & mask
         first = ld(table, place) - 1
-        while first >= 0 and not same_row(matrix + first * width * 8, row, width):
+        while first >= 0 and not same_words(matrix + first * width * 8, row, width):
             place = (place + 1) & mask
             first = ld(table, place) - 1
         if first < 0:
@@ -72,12 +73,3 @@ def sum_up(given: Words) -> None:
             sto(table, place, at + 1)
         sto(balance, first, ld(balance, first) + ld(by, at))
         row += width * 8
-
-
-@kernel
-def same_row(one: int, two: int, width: int) -> bool:
-    """Compare two rows of words."""
-    for word in range(width):  # noqa: SIM110  # kernels have no generators
-        if ld(one, word) != ld(two, word):
-            return False
-    return True

@@ -29,6 +29,9 @@ class Column:
     name: str
     type: pa.DataType
 
+    def __hash__(self) -> int:
+        return hash((self.alias, self.name))  # Arrow takes long to hash a type
+
 
 @dataclass(frozen=True, slots=True)
 class Literal:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -37,32 +37,32 @@ def to_table(rows: object, table: Table, entry: str) -> pa.Table:
     >>> to_table([(7, "hello")], tweet, "insert into tweet").to_pylist()
     [{'tweetId': 7, 'text': 'hello'}]
     """
-    columns: list[pa.ChunkedArray]
-    if _is_as_declared(rows, table):
-        columns = rows.columns
-    elif (arrow := _as_arrow(rows, entry)) is not None:
+    if isinstance(rows, pa.Table) and rows.schema.equals(table.schema):
+        found = rows
+    else:
+        columns = _declared_columns(rows, table, entry)
+        found = pa.Table.from_arrays(columns, schema=table.schema)
+    for field in table.required:
+        _check_null(found.column(field.name), field, entry)
+    return found
+
+
+def _declared_columns(rows: object, table: Table, entry: str) -> list[pa.ChunkedArray]:
+    """Give the declared columns, of the declared types but for what may be NULL."""
+    if isinstance(rows, pa.Table) and rows.schema.equals(table.nullable):
+        return list(rows.columns)
+    arrow = _as_arrow(rows, entry)
+    if arrow is not None:
         named = dict(zip(arrow.column_names, arrow.columns, strict=True))
         order = _order(arrow.column_names, table, entry)
-        columns = [
+        return [
             _cast(named[found], field, entry)
             for found, field in zip(order, table.schema, strict=True)
         ]
-    else:
-        columns = [
-            _convert(values, field, entry)
-            for values, field in zip(_columns(rows, table, entry), table.schema, strict=True)
-        ]
-    for column, field in zip(columns, table.schema, strict=True):
-        if not field.nullable:
-            _check_null(column, field, entry)
-    return pa.Table.from_arrays(columns, schema=table.schema)
-
-
-def _is_as_declared(rows: Any, table: Table) -> TypeGuard[pa.Table]:
-    """Hold if rows have the declared columns already, but for what may be NULL."""
-    return isinstance(rows, pa.Table) and (
-        rows.schema.equals(table.schema) or rows.schema.equals(table.nullable)
-    )
+    return [
+        _convert(values, field, entry)
+        for values, field in zip(_columns(rows, table, entry), table.schema, strict=True)
+    ]
 
 
 def _as_arrow(rows: Any, entry: str) -> pa.Table | None:

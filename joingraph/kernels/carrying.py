@@ -19,7 +19,7 @@ from joingraph.kernels import fields as f
 from joingraph.kernels.feed import Feed
 from joingraph.kernels.intrinsics import check_fences
 from joingraph.kernels.layout import lay_out
-from joingraph.kernels.memory import Words, lent
+from joingraph.kernels.memory import Words, address_of, lent
 from joingraph.kernels.paths import Paths, read_block
 from joingraph.kernels.plugs import Plugs
 from joingraph.kernels.rows import inverse
@@ -102,7 +102,7 @@ class Carrying:
         self.plugs.put_in_place()
         self.plugs.notice(ops)
         words = self.memory.words
-        words[f.OPS], words[f.OP_COUNT] = ops.ctypes.data, len(ops)
+        words[f.OPS], words[f.OP_COUNT] = address_of(ops), len(ops)
         words[f.CURSOR], words[f.PHASE], words[f.SILENT] = 0, f.P_START, not generate
         words[f.ROWS] = words[f.SEGMENT_COUNT] = 0
         self._done.append(ops)

@@ -131,7 +131,8 @@ class CompiledEngine(Carrying):
         ops, matrices = batch.ops, batch.feed.matrices
         quiet = int(np.searchsorted(ops[:, f.O_DIFF], sum(batch.feed.lengths[:silent])))
         with self._atomic(batch, keep=keep):
-            self._carry_out(ops[:quiet], matrices, generate=False)
+            if quiet:
+                self._carry_out(ops[:quiet], matrices, generate=False)
             parts = self._carry_out(ops[quiet:], matrices, generate=generate)
             changes = ViewDiffs(self.outputs, ops[quiet:]).table(parts)
         fold = as_it_is if are_different(self.outputs, ops[quiet:]) else partial(net, self.outputs)

@@ -16,7 +16,7 @@ from joingraph.expiry import Conditions
 from joingraph.expression import Expression, columns_of
 from joingraph.kernels.feed import NO_OPS
 from joingraph.kernels.fields import DELETE, O_DIFF
-from joingraph.kernels.laying import addresses, ops_of
+from joingraph.kernels.laying import ops_alike
 from joingraph.kernels.memory import Words
 from joingraph.kernels.pieces import Piece
 from joingraph.kernels.starts import Starts
@@ -35,8 +35,7 @@ def expired(starts: Starts, conditions: Conditions) -> tuple[Words, tuple[Words,
             matrix = np.repeat(rows, gone.times, axis=0)
             matrices.append(matrix)
             numbers = np.arange(len(matrix))
-            kinds = np.full(len(matrix), DELETE)
-            parts.append(ops_of(alias, numbers, kinds, addresses(matrix)))
+            parts.append(ops_alike(alias, numbers, DELETE, matrix))
     ops = np.concatenate(parts)
     ops[:, O_DIFF] = np.arange(len(ops))
     return ops, tuple(matrices)

@@ -22,14 +22,14 @@ import pyarrow as pa
 from joingraph.batch import Entry
 from joingraph.filters.conditions import BaseColumns, passing
 from joingraph.filters.images import computed, without_null
+from joingraph.kernels.columns import rows_of_words
 from joingraph.kernels.fields import DELETE, INSERT, O_DIFF, OP_WORDS
 from joingraph.kernels.keyed_feed import Side, Sides, is_by_key, resolve
 from joingraph.kernels.keys import Keys, RunningKeys
-from joingraph.kernels.laying import addresses, matrix_of, ops_of, paired_ops
+from joingraph.kernels.laying import ops_alike, paired_ops
 from joingraph.kernels.layout import Layout
 from joingraph.kernels.memory import Words
 from joingraph.kernels.strings import Interner
-from joingraph.kernels.words import to_words
 from joingraph.plan.model import AliasPlan, Plan
 from joingraph.words import normal
 
@@ -93,9 +93,9 @@ class Feeder:
             return paired_ops(alias, self.layout.aliases[alias], diffs, pre, post)
         kept = pre or post
         assert kept is not None, "every operation has a side"
-        kinds = np.full(len(kept.numbers), INSERT if pre is None else DELETE)
         diffs = diffs if len(kept.numbers) == len(diffs) else diffs[kept.numbers]
-        return ops_of(alias, diffs, kinds, addresses(kept.words)), kept.words
+        kind = INSERT if pre is None else DELETE
+        return ops_alike(alias, diffs, kind, kept.words), kept.words
 
     def side(self, alias: AliasPlan, table: pa.Table) -> Side:
         """Let rows through and turn what the alias keeps of them into words."""
@@ -103,14 +103,13 @@ class Feeder:
         numbers = passing(alias.conditions, given, table.num_rows)
         flat = [each for vertex in alias.keys for each in vertex]
         keys = [normal(each) for each in computed(flat, given, numbers)]
-        joins = without_null(keys, len(numbers))
-        if not joins.all():
+        if any(each.null_count for each in keys):
+            joins = without_null(keys, len(numbers))
             numbers = numbers[joins]
             keys = [each.filter(pa.array(joins)) for each in keys]
-        words = [word for each in keys for word in to_words(each, self.interner, key=True)]
-        for each in computed(alias.projected, given, numbers):
-            words += to_words(each, self.interner)
-        return Side(numbers, matrix_of(words, len(numbers)))
+        columns = [*keys, *computed(alias.projected, given, numbers)]
+        words = rows_of_words(columns, len(numbers), self.interner, keys=len(keys))
+        return Side(numbers, words)
 
 
 def alike(entries: Sequence[Entry], apart: Container[str]) -> Iterator[tuple[Entry, Words]]:
@@ -127,7 +126,8 @@ def alike(entries: Sequence[Entry], apart: Container[str]) -> Iterator[tuple[Ent
         diffs.setdefault(group, []).append(np.arange(first, first + entry.length))
         first += entry.length
     for group, members in groups.items():
-        yield one_entry(members), np.concatenate(diffs[group])
+        numbers = diffs[group]
+        yield one_entry(members), numbers[0] if len(numbers) == 1 else np.concatenate(numbers)
 
 
 def one_entry(entries: Sequence[Entry]) -> Entry:

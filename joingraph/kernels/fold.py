@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from joingraph.kernels.fields import MOVE, O_DIFF, O_KIND, OP_WORDS
 from joingraph.kernels.intrinsics import kernel, ld, mix, sto
-from joingraph.kernels.memory import Words, lent
+from joingraph.kernels.memory import Words, address_of, lent
 from joingraph.kernels.paths import Paths
 
 INSERTED, DELETED, PRE_IMAGE, POST_IMAGE = 0, 1, 2, 3  # as viewdiff.WORDS orders them
@@ -52,15 +52,15 @@ def fold(matrix: Words, effects: Words) -> Folded:
     with lent(matrix, effects, out, table, pairs, order, slots):
         given = np.array(
             [
-                matrix.ctypes.data,
+                address_of(matrix),
                 matrix.shape[1],
-                effects.ctypes.data,
+                address_of(effects),
                 len(effects),
-                table.ctypes.data,
-                out.ctypes.data,
-                order.ctypes.data,
-                slots.ctypes.data,
-                pairs.ctypes.data,
+                address_of(table),
+                address_of(out),
+                address_of(order),
+                address_of(slots),
+                address_of(pairs),
             ]
         )
         count = fold_all(given)
@@ -74,8 +74,8 @@ def effects_of(paths: Paths, ops: Words, kept: npt.NDArray[np.bool_], *, paired:
     ends = paths.ends()
     mark, ops = kept.astype(np.int64), np.ascontiguousarray(ops)
     with lent(effects, ends, mark, ops, paths.ops, paths.weights):
-        given = [paths.ops.ctypes.data, ends.ctypes.data, paths.weights.ctypes.data, len(ends)]
-        given += [ops.ctypes.data, mark.ctypes.data, effects.ctypes.data, int(paired)]
+        given = [address_of(paths.ops), address_of(ends), address_of(paths.weights), len(ends)]
+        given += [address_of(ops), address_of(mark), address_of(effects), int(paired)]
         return effects[: write_effects(np.array(given))]
 
 

@@ -13,13 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from joingraph.kept_rows import COUNT, block_name, rows_schema
+from joingraph.kernels.columns import rows_of_words
 from joingraph.kernels.fields import INSERT, O_ROW, OP_WORDS
 from joingraph.kernels.layout import words_of
 from joingraph.kernels.memory import Words
 from joingraph.kernels.pieces import Piece
 from joingraph.kernels.starts import Starts
 from joingraph.kernels.strings import Interner
-from joingraph.kernels.words import from_words, to_words
+from joingraph.kernels.words import from_words
 from joingraph.plan.model import AliasPlan
 from joingraph.stores.snapshot import Block
 
@@ -58,26 +59,15 @@ def batch_of(starts: Starts, alias: AliasPlan, piece: Piece) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([*columns, pa.array(piece.times)], schema=schema)
 
 
-def matrix_of(batch: pa.RecordBatch, interner: Interner) -> Words:
-    """Turn columns back into rows of words."""
-    words = [
-        word
-        for name, column in zip(batch.schema.names[:-1], batch.columns[:-1], strict=True)
-        for word in to_words(column, interner, key=name.startswith("key"))
-    ]
-    matrix = np.empty((batch.num_rows, max(1, len(words))), np.int64)
-    for place, word in enumerate(words):
-        matrix[:, place] = word
-    return matrix
-
-
 def inserts(
     alias: AliasPlan, batches: Iterable[pa.RecordBatch], interner: Interner
 ) -> tuple[Words, tuple[Words, ...]]:
     """Make the ops that insert an alias' rows, each as often as it counts, and their matrices."""
     parts, matrices = [np.empty((0, OP_WORDS), np.int64)], []
     for batch in batches:
-        matrix = matrix_of(batch, interner)
+        keys = sum(name.startswith("key") for name in batch.schema.names)
+        columns = batch.columns[:-1]
+        matrix = rows_of_words(columns, batch.num_rows, interner, keys=keys)
         rows = np.repeat(np.arange(batch.num_rows), batch.column(COUNT).to_numpy())
         ops = np.empty((len(rows), OP_WORDS), np.int64)
         ops[:, 0], ops[:, 1], ops[:, 2] = rows, alias.index, INSERT

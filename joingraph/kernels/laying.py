@@ -1,7 +1,7 @@
 """Lays rows of words and the ops over them, in one pass each.
 
-columns   [7, 8]  [1, 1]             matrix   | 7 1 |
-                                              | 8 1 |
+columns   [7, 8]  [1, NULL]          matrix   | 7 1 |
+                                              | 8 . |      . is the NULL word
 updates   pre | 7 1 |, post | 7 2 |  matrix   | 7 1 7 2 |
 ops       | diff | alias | kind | address of a row | its place, not known yet |
 """
@@ -9,14 +9,17 @@ ops       | diff | alias | kind | address of a row | its place, not known yet |
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from joingraph.kernels.fields import (
     DELETE,
     INSERT,
     MOVE,
     NOTHING,
+    NULL_WORD,
     O_ALIAS,
     O_DIFF,
     O_KIND,
@@ -25,65 +28,97 @@ from joingraph.kernels.fields import (
     OP_WORDS,
     UPDATE,
 )
-from joingraph.kernels.intrinsics import kernel, ld, small, sto
+from joingraph.kernels.intrinsics import kernel, ld, ldb, small, sto
 from joingraph.kernels.keyed_feed import Side
 from joingraph.kernels.layout import AliasLayout
-from joingraph.kernels.memory import Words, lent
+from joingraph.kernels.memory import Words, address_of, lent
 
 NOBODY = -2  # of an update that passes on no side
+PLACE_UNKNOWN = -1  # where an op's row lies in the graph
+STRIDED_WORDS = 5  # of what a kernel is told of a column
+ROWS_AT_ONCE = 1024  # of all columns, while they are in the cache
+
+
+class Strided(NamedTuple):
+    """A column of words somewhere in memory, and the bits that say which of them are there."""
+
+    values: int  # the address of the first word
+    step: int  # bytes from one word to the next
+    bits: int  # the address of the bits; 0 if every word is there
+    first: int  # the number of the first word's bit
+    is_key: bool  # it may hold any word, even the one that stands for NULL
+    memory: tuple[npt.NDArray[Any], ...]  # what all this lies in
+
+
+def plain(words: Words) -> Strided:
+    """Describe words that are an array of their own; NULL is among them already."""
+    return Strided(words.ctypes.data, words.strides[0], 0, 0, True, (words,))
 
 
 def matrix_of(columns: Sequence[Words], length: int) -> Words:
     """Put columns of words side by side; a row has a word at least, if only a zero."""
+    return lay([plain(each) for each in columns], length)[0]
+
+
+def lay(columns: Sequence[Strided], length: int) -> tuple[Words, int]:
+    """Put columns side by side; also tell which of them holds the NULL word as a value, or -1."""
     matrix = (np.empty if columns else np.zeros)((length, max(1, len(columns))), np.int64)
-    columns = [np.ascontiguousarray(each) for each in columns]
-    places = np.array([each.ctypes.data for each in columns], np.int64)
-    with lent(places, matrix, *columns):
-        lay_words(places.ctypes.data, np.array([len(columns), length, matrix.ctypes.data]))
-    return matrix
+    given = np.array([each[:STRIDED_WORDS] for each in columns], np.int64)
+    memory = [each for column in columns for each in column.memory]
+    with lent(given, matrix, *memory):
+        clash = lay_words(address_of(given), address_of(matrix), len(columns), length)
+    return matrix, clash
 
 
 @kernel
-def lay_words(columns: int, given: Words) -> None:
-    """Copy columns into rows."""
-    count, length, row = given[0], given[1], given[2]
-    if count == 1:
-        for at in range(length):
-            sto(row, at, ld(ld(columns, 0), at))
-        return
-    for at in range(length):
+def lay_words(given: int, matrix: int, count: int, length: int) -> int:
+    """Copy columns into rows, some rows of all columns at a time."""
+    clash = -1
+    for start in range(0, length, ROWS_AT_ONCE):
+        end = min(start + ROWS_AT_ONCE, length)
         for column in range(count):
-            sto(row, column, ld(ld(columns, column), at))
-        row += count * 8
+            at = given + column * STRIDED_WORDS * 8
+            step, bits, is_key = ld(at, 1), ld(at, 2), ld(at, 4)
+            value, bit = ld(at, 0) + start * step, ld(at, 3) + start
+            to = matrix + (start * count + column) * 8
+            for _ in range(start, end):
+                word = ld(value, 0)
+                if bits and not (ldb(bits, bit >> 3) >> (bit & 7)) & 1:
+                    word = NULL_WORD
+                elif word == NULL_WORD and not is_key:
+                    clash = column
+                sto(to, 0, word)
+                value, bit, to = value + step, bit + 1, to + count * 8
+    return clash
 
 
 def ops_of(alias: int, diffs: Words, kinds: Words, rows: Words) -> Words:
     """Write ops: the base diff, kind and row of each; a row is an address."""
     ops = np.empty((len(diffs), OP_WORDS), np.int64)
-    given = [np.ascontiguousarray(each) for each in (diffs, kinds, rows)]
-    with lent(ops, *given):
-        places = [each.ctypes.data for each in given]
-        write_ops(np.array([ops.ctypes.data, len(ops), alias, *places]))
+    ops[:, O_DIFF], ops[:, O_ALIAS], ops[:, O_KIND] = diffs, alias, kinds
+    ops[:, O_ROW], ops[:, O_PLACE] = rows, PLACE_UNKNOWN
+    return ops
+
+
+def ops_alike(alias: int, diffs: Words, kind: int, matrix: Words) -> Words:
+    """Write ops of one kind, one for each row of a matrix."""
+    ops, diffs = np.empty((len(diffs), OP_WORDS), np.int64), np.ascontiguousarray(diffs)
+    given = [alias, kind, address_of(matrix), matrix.strides[0]]
+    with lent(ops, diffs):
+        write_ops(address_of(ops), address_of(diffs), len(ops), np.array(given))
     return ops
 
 
 @kernel
-def write_ops(given: Words) -> None:
-    """Write op after op; where its row lies in the graph is not known yet."""
-    op, count, alias, diffs, kinds, rows = (
-        given[0],
-        given[1],
-        given[2],
-        given[3],
-        given[4],
-        given[5],
-    )
+def write_ops(op: int, diffs: int, count: int, given: Words) -> None:
+    """Write op after op."""
+    alias, kind, row, stride = given[0], given[1], given[2], given[3]
     for at in range(count):
         sto(op, O_DIFF, ld(diffs, at))
         sto(op, O_ALIAS, alias)
-        sto(op, O_KIND, ld(kinds, at))
-        sto(op, O_ROW, ld(rows, at))
-        sto(op, O_PLACE, -1)
+        sto(op, O_KIND, kind)
+        sto(op, O_ROW, row + at * stride)
+        sto(op, O_PLACE, PLACE_UNKNOWN)
         op += OP_WORDS * 8
 
 
@@ -96,12 +131,12 @@ def paired_ops(
     kinds = np.empty(length, np.int64)
     arrays = [np.ascontiguousarray(each) for each in (*pre, *post)]
     with lent(matrix, kinds, *arrays):
-        places = [each.ctypes.data for each in arrays]
+        places = [address_of(each) for each in arrays]
         ends = [len(pre.numbers), len(post.numbers), length]
         pair_sides(
             np.array([*places, *ends, width, layout.keys, layout.width]),
-            matrix.ctypes.data,
-            kinds.ctypes.data,
+            address_of(matrix),
+            address_of(kinds),
         )
     rows = addresses(matrix) + np.where(kinds == INSERT, width * 8, 0)
     felt = kinds != NOBODY
@@ -156,4 +191,4 @@ def alike_words(one: int, two: int, count: int) -> int:
 
 def addresses(matrix: Words) -> Words:
     """Give the address of each row of a matrix."""
-    return matrix.ctypes.data + np.arange(len(matrix)) * matrix.strides[0]
+    return address_of(matrix) + np.arange(len(matrix)) * matrix.strides[0]

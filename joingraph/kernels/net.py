@@ -15,7 +15,7 @@ import pyarrow as pa
 from joingraph.kernels.fields import DELETE, INSERT, O_KIND
 from joingraph.kernels.intrinsics import kernel, ld, mix, sto
 from joingraph.kernels.laying import matrix_of
-from joingraph.kernels.memory import Words, lent
+from joingraph.kernels.memory import Words, address_of, lent
 from joingraph.kernels.outputs import Outputs
 from joingraph.kernels.presence import same_words
 from joingraph.viewdiff import left_over, signed_counts
@@ -48,7 +48,7 @@ def balances(matrix: Words, by: Words) -> Words:
     table, balance = np.zeros(capacity, np.int64), np.zeros(len(matrix), np.int64)
     by = np.ascontiguousarray(by)
     with lent(matrix, by, table, balance):
-        places = [each.ctypes.data for each in (matrix, by, table, balance)]
+        places = [address_of(each) for each in (matrix, by, table, balance)]
         sum_up(np.array([*places, len(matrix), matrix.shape[1], capacity - 1]))
     return balance
 

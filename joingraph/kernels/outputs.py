@@ -10,6 +10,7 @@ No Python per row: a column is words in numpy until it becomes an Arrow array.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,15 +19,26 @@ import pyarrow as pa
 from joingraph.evaluate import evaluate, holds
 from joingraph.expression import Expression, columns_of
 from joingraph.kernels import fields as f
+from joingraph.kernels.laying import matrix_of
 from joingraph.kernels.layout import Layout, words_of
 from joingraph.kernels.memory import Words
 from joingraph.kernels.paths import Paths
 from joingraph.kernels.strings import Interner
 from joingraph.kernels.words import from_words, is_text, to_words
 from joingraph.plan.keyed import keyed_aliases
-from joingraph.plan.model import Plan
+from joingraph.plan.model import Plan, Slot
 from joingraph.plan.told_apart import are_told_apart
 from joingraph.viewdiff import META
+
+
+class Kept(NamedTuple):
+    """Where a block has the words of an expression, and what they are."""
+
+    first: int
+    end: int
+    stored: pa.DataType
+    is_key: bool
+    wanted: pa.DataType  # cast from what is stored
 
 
 class Outputs:
@@ -40,40 +52,39 @@ class Outputs:
             positions: pa.schema([*self.schema, *(META if positions else list(META)[:-1])])
             for positions in (True, False)
         }
-        self.words_at: dict[object, tuple[int, int]] = {}
-        first = 0
+        first, ends = 0, dict[Slot, int]()
         for slot in layout.slots:
-            count = words_of(slot.stored)
-            self.words_at[slot] = (first, first + count)
-            first += count
+            first = ends[slot] = first + words_of(slot.stored)
+        self.all_words = range(first)
+        self.kept: dict[Expression, Kept] = {
+            each: Kept(
+                ends[slot] - words_of(slot.stored),
+                ends[slot],
+                slot.stored,
+                slot.vertex is not None,
+                each.type,
+            )
+            for each, slot in plan.slots.items()
+            if slot in ends
+        }
         outputs = [each.value for each in plan.definition.output]
+        self.columns = [self.kept.get(each) for each in outputs]  # None: computed
         # Where keys are told, rows differ as long as keys do.
         self.told_apart = are_told_apart(plan)
         self.all_keyed = len(keyed_aliases(plan)) == len(plan.aliases)
-        self.are_slots = all(each in plan.slots for each in outputs)
+        self.are_slots = None not in self.columns
         self.no_values = [None] * len(outputs)
-        self.told = [
-            word
-            for each in outputs
-            if each in plan.slots
-            for word in range(*self.words_at[plan.slots[each]])
-        ]
+        self.told = [word for each in self.columns if each for word in range(each.first, each.end)]
 
-    def slot_words(self, paths: Paths, kept: Expression) -> list[Words]:
-        """Give the words that paths keep for an expression."""
-        first, end = self.words_at[self.plan.slots[kept]]
-        return paths.words[first:end]
-
-    def column(self, paths: Paths, kept: Expression) -> pa.Array:
+    def column(self, paths: Paths, kept: Kept) -> pa.Array:
         """Give what paths keep for an expression, in its own type."""
-        slot = self.plan.slots[kept]
-        words, is_key = self.slot_words(paths, kept), slot.vertex is not None
-        found = from_words(words, slot.stored, self.interner, key=is_key)
-        return found if slot.stored == kept.type else found.cast(kept.type)
+        words = paths.words[kept.first : kept.end]
+        found = from_words(words, kept.stored, self.interner, key=kept.is_key)
+        return found if kept.stored == kept.wanted else found.cast(kept.wanted)
 
     def given(self, paths: Paths, wanted: Expression) -> Mapping[Expression, pa.Array]:
         """Collect the columns that an expression over several aliases reads."""
-        return {each: self.column(paths, each) for each in columns_of(wanted)}
+        return {each: self.column(paths, self.kept[each]) for each in columns_of(wanted)}
 
     def holding(self, paths: Paths) -> npt.NDArray[np.bool_]:
         """Mark the paths on which every residual predicate is TRUE."""
@@ -89,24 +100,19 @@ class Outputs:
     def values(self, paths: Paths) -> list[pa.Array | None]:
         """Compute the output columns that are no slots; None where one is."""
         return [
-            None
-            if each.value in self.plan.slots
-            else evaluate(each.value, self.given(paths, each.value), len(paths))
-            for each in self.plan.definition.output
+            None if kept else evaluate(each.value, self.given(paths, each.value), len(paths))
+            for each, kept in zip(self.plan.definition.output, self.columns, strict=True)
         ]
 
     def matrix(self, paths: Paths, values: Sequence[pa.Array | None]) -> Words:
         """Put the words that tell view rows apart side by side."""
         columns: list[Words] = []
-        for output, value in zip(self.plan.definition.output, values, strict=True):
-            if value is None:
-                columns += self.slot_words(paths, output.value)
+        for kept, value in zip(self.columns, values, strict=True):
+            if kept:
+                columns += paths.words[kept.first : kept.end]
             else:
                 columns += self.value_words(value)
-        matrix = np.zeros((len(paths), max(1, len(columns))), np.int64)
-        for place, column in enumerate(columns):
-            matrix[:, place] = column
-        return matrix
+        return matrix_of(columns, len(paths))
 
     def value_words(self, value: pa.Array) -> list[Words]:
         """Turn computed values into words; texts are told apart without keeping them."""
@@ -124,14 +130,9 @@ class Outputs:
             paths = Paths(words, paths.starts, paths.ops, paths.weights, len(rows))
             values = [None if each is None else each.take(pa.array(rows)) for each in values]
         return [
-            self.column(paths, output.value) if value is None else value
-            for output, value in zip(self.plan.definition.output, values, strict=True)
+            self.column(paths, kept) if kept else value
+            for kept, value in zip(self.columns, values, strict=True)
         ]
-
-    @property
-    def all_words(self) -> range:
-        """The columns of a block."""
-        return range(max((end for _, end in self.words_at.values()), default=0))
 
     def values_where(self, paths: Paths, kept: npt.NDArray[np.bool_]) -> list[pa.Array | None]:
         """Compute output columns on the paths that are kept only; the others must not fail."""

@@ -33,11 +33,13 @@ class Paths:
 
     def lengths(self) -> Words:
         """Say how many rows each segment has."""
-        return np.diff(self.starts, append=self.length)
+        return self.ends() - self.starts
 
     def ends(self) -> Words:
         """Say where each segment ends."""
-        return np.append(self.starts, self.length)[1:]
+        ends = np.empty_like(self.starts)
+        ends[:-1], ends[-1:] = self.starts[1:], self.length
+        return ends
 
     def by_row(self, of_segment: Words) -> Words:
         """Repeat what is said of segments for each of their rows."""

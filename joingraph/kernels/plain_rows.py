@@ -18,13 +18,14 @@ import numpy.typing as npt
 from joingraph.kernels.fields import MOVE, O_DIFF, O_KIND, OP_WORDS
 from joingraph.kernels.fold import DELETED, INSERTED, POST_IMAGE, PRE_IMAGE, Folded
 from joingraph.kernels.intrinsics import kernel, ld, mix, sto
-from joingraph.kernels.memory import Words, lent
+from joingraph.kernels.memory import Words, address_of, lent
 from joingraph.kernels.paths import Paths
 
 
 def are_single(ops: Words) -> bool:
     """Hold if every base diff is felt by one alias only."""
-    return bool((np.diff(ops[:, O_DIFF]) > 0).all())
+    diffs = ops[:, O_DIFF]
+    return bool((diffs[1:] > diffs[:-1]).all())
 
 
 def in_pairs(paths: Paths, told: Sequence[int], ops: Words) -> Folded:
@@ -33,12 +34,12 @@ def in_pairs(paths: Paths, told: Sequence[int], ops: Words) -> Folded:
     Nothing else folds: all rows of a base diff are different, but for such moves.
     """
     columns = [np.ascontiguousarray(paths.words[word]) for word in dict.fromkeys(told)]
-    places = np.array([each.ctypes.data for each in columns], np.int64)
+    places = np.array([address_of(each) for each in columns], np.int64)
     ends, ops = paths.ends(), np.ascontiguousarray(ops)
     found = np.empty((4, max(1, len(paths))), np.int64)
     with lent(places, paths.ops, paths.weights, ends, ops, found, *columns):
-        given = [places.ctypes.data, len(places), paths.ops.ctypes.data, ends.ctypes.data]
-        given += [paths.weights.ctypes.data, len(ends), ops.ctypes.data, found.ctypes.data]
+        given = [address_of(places), len(places), address_of(paths.ops), address_of(ends)]
+        given += [address_of(paths.weights), len(ends), address_of(ops), address_of(found)]
         count = write_pairs(np.array([*given, found.shape[1]]))
     rows, kinds, counts, diffs = (each[:count] for each in found)
     return Folded(rows, kinds.astype(np.int8), counts, diffs)
@@ -105,12 +106,12 @@ def all_distinct(paths: Paths, told: Sequence[int], mark: npt.NDArray[np.bool_])
     capacity = 1 << int(4 * longest).bit_length()
     table = np.zeros(capacity, np.int64)
     columns = [np.ascontiguousarray(paths.words[word]) for word in dict.fromkeys(told)]
-    places = np.array([each.ctypes.data for each in columns], np.int64)
+    places = np.array([address_of(each) for each in columns], np.int64)
     ends = paths.ends()
     marks = mark.astype(np.int64)
     with lent(table, places, paths.ops, ends, marks, *columns):
-        given = [table.ctypes.data, capacity - 1, places.ctypes.data, len(places)]
-        given += [paths.ops.ctypes.data, ends.ctypes.data, len(ends), marks.ctypes.data]
+        given = [address_of(table), capacity - 1, address_of(places), len(places)]
+        given += [address_of(paths.ops), address_of(ends), len(ends), address_of(marks)]
         return bool(are_distinct(np.array(given)))
 
 

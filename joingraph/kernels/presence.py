@@ -51,7 +51,7 @@ from joingraph.kernels.hints import alias_of, ask_lists, ask_records, ask_slots,
 from joingraph.kernels.intrinsics import kernel, ld, mix, sto
 from joingraph.kernels.link import find_place, find_values, shortest
 from joingraph.kernels.lists import step_of
-from joingraph.kernels.memory import Words, lent
+from joingraph.kernels.memory import Words, address_of, lent
 from joingraph.kernels.places import count_found, same_node
 
 SLOT_WORDS = 3
@@ -63,8 +63,8 @@ def admit(st: int, ops: Words, matrices: tuple[Words, ...]) -> npt.NDArray[np.bo
     if (ops[:, O_KIND] != INSERT).any():
         mask = (1 << int(3 * len(ops) + 16).bit_length()) - 1
         with lent(ops, admitted, *matrices):
-            given = np.array([mask, admitted.ctypes.data])
-            admit_all(st, ops.ctypes.data, len(ops), given)
+            given = np.array([mask, address_of(admitted)])
+            admit_all(st, address_of(ops), len(ops), given)
     return admitted.astype(bool)
 
 

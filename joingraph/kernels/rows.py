@@ -21,7 +21,7 @@ from joingraph.kernels.fields import (
 )
 from joingraph.kernels.intrinsics import kernel, ld, sto
 from joingraph.kernels.layout import Layout, words_of
-from joingraph.kernels.memory import Words, lent
+from joingraph.kernels.memory import Words, address_of, lent
 from joingraph.plan.branches import tying, unread
 from joingraph.plan.model import Plan
 from joingraph.reading import kept_parts
@@ -35,7 +35,7 @@ def rows_of(ops: Words, layout: Layout, alias: int, *, post: bool) -> Words:
     found = np.zeros((len(ops), max(1, width)), np.int64)
     ops = np.ascontiguousarray(ops)
     with lent(ops, found):
-        copy_rows(np.array([ops.ctypes.data, len(ops), width, int(post), found.ctypes.data]))
+        copy_rows(np.array([address_of(ops), len(ops), width, int(post), address_of(found)]))
     return found
 
 

@@ -14,12 +14,12 @@ import numpy as np
 
 from joingraph.expression import Expression
 from joingraph.kernels import fields as f
+from joingraph.kernels.columns import rows_of_words
 from joingraph.kernels.finding import find_ids
 from joingraph.kernels.memory import Words
 from joingraph.kernels.ordering import in_order, ranks
 from joingraph.kernels.pieces import Piece, Walker, joined
 from joingraph.kernels.sorted_index import SortedIndex
-from joingraph.kernels.words import to_words
 from joingraph.ordering import Order
 from joingraph.reading import Reading, Touched
 from joingraph.ways import AtIndex, AtVertex, Everyone, InOrder, Way, choose, sorting_alias
@@ -60,17 +60,10 @@ class Starts:
         """Find the vertex values there are, of those asked for."""
         types = self.plan.vertices[vertex].types
         columns = [
-            word
+            words_to_arrow([each[position] for each in words], kind)
             for position, kind in enumerate(types)
-            for word in to_words(
-                words_to_arrow([each[position] for each in words], kind),
-                self.walker.interner,
-                key=True,
-            )
         ]
-        keys = np.empty((len(words), max(1, len(columns))), np.int64)
-        for place, column in enumerate(columns):
-            keys[:, place] = column
+        keys = rows_of_words(columns, len(words), self.walker.interner, keys=len(columns))
         found = find_ids(self.walker.memory, vertex, keys)
         return found[found >= 0]
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from joingraph.kernels.fields import LOW, NULL_WORD
 from joingraph.kernels.intrinsics import kernel, ld, ldb, mix, sto
-from joingraph.kernels.memory import Words, lent, reserve
+from joingraph.kernels.memory import Words, address_of, lent, reserve
 
 ARENA_WORDS = 1 << 33
 ENTRY_WORDS = 1 << 31
@@ -81,7 +81,7 @@ class Interner:
         index = self.index.words[int(self.state[MASK]) + 1 :][: int(self.state[MASK]) + 1]
         index[:] = 0
         with lent(marks):
-            keep_strings(self._state.address, marks.ctypes.data, arena.address)
+            keep_strings(self._state.address, address_of(marks), arena.address)
         self.arena = arena
 
     def words(self, column: pa.Array) -> Words:
@@ -102,7 +102,7 @@ class Interner:
             intern_all(
                 self._state.address,
                 np.array(
-                    [starts.ctypes.data, valid.ctypes.data, run.ctypes.data, found.ctypes.data]
+                    [address_of(starts), address_of(valid), address_of(run), address_of(found)]
                 ),
                 len(column),
             )
@@ -112,12 +112,12 @@ class Interner:
         """Make an Arrow array of the strings that ids name."""
         offsets = np.zeros(len(ids) + 1, np.int64)
         with lent(ids, offsets):
-            measure(self._state.address, ids.ctypes.data, offsets.ctypes.data, len(ids))
+            measure(self._state.address, address_of(ids), address_of(offsets), len(ids))
         data = np.empty(int(offsets[-1]) + 8, np.uint8)
         with lent(ids, offsets, data):
             gather(
                 self._state.address,
-                np.array([ids.ctypes.data, offsets.ctypes.data, data.ctypes.data]),
+                np.array([address_of(ids), address_of(offsets), address_of(data)]),
                 len(ids),
             )
         assert offsets[-1] <= MAX_STRING_BYTES, "blocks are far smaller than that"

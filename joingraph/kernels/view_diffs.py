@@ -49,13 +49,14 @@ class ViewDiffs:
 
     def table(self, parts: Sequence[Paths], *, paired: bool = True) -> pa.Table:
         """Make the view diff of paths; those of a move pair up if they are all there."""
-        outputs = self.outputs
+        outputs, plain = self.outputs, self.plain and (paired or not self.moves)
+        if plain and outputs.plan.residuals:
+            parts = [each.kept(outputs.holding(each)) for each in parts]
+        if plain and outputs.all_keyed and not self.moves and parts:
+            return pa.concat_tables([self.as_they_are(each) for each in parts])
         paths = joined(parts, len(outputs.all_words))
-        if self.plain and (paired or not self.moves):
-            if outputs.plan.residuals:
-                paths = paths.kept(outputs.holding(paths))
-            if self.are_different(paths):
-                return self.unfolded(paths)
+        if plain and self.are_different(paths):
+            return self.unfolded(paths)
         kept = outputs.holding(paths)
         values = outputs.values_where(paths, kept)
         effects = effects_of(paths, self.ops, kept, paired=paired)
@@ -84,18 +85,14 @@ class ViewDiffs:
 
     def as_they_are(self, paths: Paths) -> pa.Table:
         """Make the view diff of rows that came and went."""
-        length, gone = len(paths), paths.weights < 0
-        if length <= MANY and (not gone.any() or gone.all()):
-            kinds = ALIKE[DELETED if gone.any() else INSERTED].slice(0, length)
+        length, weights = len(paths), paths.weights
+        least, most = (int(weights.min()), int(weights.max())) if length else (1, 1)
+        if least == most and abs(most) == 1 and length <= MANY:
+            meta = [ALIKE[INSERTED if most > 0 else DELETED].slice(0, length)]
+            meta.append(ONES.slice(0, length))
         else:
-            codes = paths.by_row(np.where(gone, DELETED, INSERTED))
-            kinds = kinds_array(codes.astype(np.int8))
-        counts = np.abs(paths.weights)
-        if length <= MANY and (counts == 1).all():
-            times = ONES.slice(0, length)
-        else:
-            times = pa.array(paths.by_row(counts))
-        meta = [kinds, times]
+            codes = paths.by_row(np.where(weights > 0, INSERTED, DELETED))
+            meta = [kinds_array(codes.astype(np.int8)), pa.array(paths.by_row(np.abs(weights)))]
         if self.positions:
             meta.append(pa.array(paths.by_row(self.ops[paths.ops, O_DIFF])))
         return self.put_together(self.outputs.arrays(paths, self.outputs.no_values, None), meta)

@@ -20,19 +20,24 @@ from joingraph.kernels.layout import words_of
 from joingraph.kernels.memory import Words
 from joingraph.kernels.strings import Interner, validity
 
+# By the id of a type, as Arrow takes long to hash a type itself.
 INTEGERS = {
-    pa.int8(): np.int8,
-    pa.int16(): np.int16,
-    pa.int32(): np.int32,
-    pa.int64(): np.int64,
-    pa.uint8(): np.uint8,
-    pa.uint16(): np.uint16,
-    pa.uint32(): np.uint32,
-    pa.uint64(): np.uint64,
-    pa.date32(): np.int32,
-    pa.float32(): np.int32,
-    pa.float64(): np.int64,
+    pa.int8().id: np.int8,
+    pa.int16().id: np.int16,
+    pa.int32().id: np.int32,
+    pa.int64().id: np.int64,
+    pa.uint8().id: np.uint8,
+    pa.uint16().id: np.uint16,
+    pa.uint32().id: np.uint32,
+    pa.uint64().id: np.uint64,
+    pa.date32().id: np.int32,
+    pa.float32().id: np.int32,
+    pa.float64().id: np.int64,
 }
+
+
+TEXTS = {pa.string().id, pa.binary().id}
+BOOL, DECIMAL = pa.bool_().id, pa.decimal128(1).id
 
 
 def to_words(column: pa.Array, interner: Interner, *, key: bool = False) -> list[Words]:
@@ -47,10 +52,7 @@ def to_words(column: pa.Array, interner: Interner, *, key: bool = False) -> list
         return words
     present = np.asarray(column.is_valid()) if column.null_count else None
     if kind.bit_width == 64 and stands_for_null(words[0], present):
-        raise LimitError(
-            f"a {kind} column holds the value that stands for NULL inside the graph, {NULL_WORD}: "
-            "it can be a join attribute, but not a projected one"
-        )
+        raise null_word_taken(kind)
     if present is not None:
         return [np.where(present, each, NULL_WORD) for each in words]
     return words
@@ -60,6 +62,14 @@ def stands_for_null(words: Words, present: npt.NDArray[np.bool_] | None) -> bool
     """Hold if a value that is there is the NULL word."""
     alike = words == NULL_WORD
     return bool(alike.any() if present is None else (alike & present).any())
+
+
+def null_word_taken(kind: pa.DataType) -> LimitError:
+    """Make the error for the one value that cannot be kept."""
+    return LimitError(
+        f"a {kind} column holds the value that stands for NULL inside the graph, {NULL_WORD}: "
+        "it can be a join attribute, but not a projected one"
+    )
 
 
 def one_nan(column: pa.Array) -> pa.Array:
@@ -72,7 +82,7 @@ def one_nan(column: pa.Array) -> pa.Array:
 
 def is_text(kind: pa.DataType) -> bool:
     """Say whether a type's values are runs of bytes."""
-    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
+    return kind.id in TEXTS
 
 
 def numbers(column: pa.Array) -> list[Words]:
@@ -86,7 +96,7 @@ def numbers(column: pa.Array) -> list[Words]:
     if pa.types.is_decimal(kind):
         halves = np.frombuffer(data, np.int64, 2 * (start + length)).reshape(-1, 2)[start:]
         return [halves[:, half] for half in range(words_of(kind))]
-    stored = INTEGERS.get(kind, np.int64)
+    stored = INTEGERS.get(kind.id, np.int64)
     found = np.frombuffer(data, stored, start + length)[start:]
     return [found.view(np.int64) if found.itemsize == 8 else found.astype(np.int64)]
 
@@ -98,13 +108,11 @@ def from_words(
     if is_text(kind):
         return interner.array(np.ascontiguousarray(words[0]), kind)
     valid = None if key else validity(words[-1])
-    length = len(words[0])
-    if pa.types.is_boolean(kind):
-        bits = pa.py_buffer(np.packbits(words[0] == 1, bitorder="little"))
-        return pa.Array.from_buffers(kind, length, [valid, bits])
-    if pa.types.is_decimal(kind):
+    if kind.id == BOOL:
+        data = np.packbits(words[0] == 1, bitorder="little")
+    elif kind.id == DECIMAL:
         low = words[0]
-        halves = np.stack([low, words[1] if len(words) == 2 else low >> 63], axis=1)
-        return pa.Array.from_buffers(kind, length, [valid, pa.py_buffer(halves)])
-    stored = np.ascontiguousarray(words[0], dtype=INTEGERS.get(kind, np.int64))
-    return pa.Array.from_buffers(kind, length, [valid, pa.py_buffer(stored)])
+        data = np.stack([low, words[1] if len(words) == 2 else low >> 63], axis=1)
+    else:
+        data = np.ascontiguousarray(words[0], dtype=INTEGERS.get(kind.id, np.int64))
+    return pa.Array.from_buffers(kind, len(words[0]), [valid, pa.py_buffer(data)])

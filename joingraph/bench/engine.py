@@ -11,21 +11,18 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from joingraph import JoinGraph, View
 from joingraph.bench.checksum import Tally, tally
 from joingraph.bench.consumer import consume_each
 from joingraph.bench.record import Run, Spec, peak_rss_mib, rate
+from joingraph.bench.scanning import COMPARED, consume, measure
 from joingraph.bench.views import KEYS, TABLES, JoinView
 from joingraph.bench.workloads import Entry, Inputs, batches, find, read
 from joingraph.kernels import fields
@@ -199,43 +196,26 @@ def _with_scan(graph: JoinGraph, result: Run) -> Run:
     result = replace(result, view_tuples=graph.count(), tuples=None, tuples_per_s=None)
     if result.view_tuples is None or result.view_tuples > SCAN_LIMIT_ROWS:
         return replace(result, checksum=None)
-    start = perf_counter()
-    total, size = _scan(graph)
-    seconds = perf_counter() - start
-    result = replace(result, scan_s=round(seconds, 6), checksum=str(total.checksum))
     if result.mode == "warehouse":
-        return result
+        start = perf_counter()
+        total = consume(graph)
+        seconds = round(perf_counter() - start, 6)
+        return replace(result, scan_s=seconds, checksum=str(total.checksum))
+    scanned = measure(graph)
     return replace(
         result,
         diffs=0,
         diffs_per_s=None,
-        seconds=round(seconds, 6),
-        tuples=total.tuples,
-        tuples_per_s=rate(total.tuples, seconds),
-        copy_s=round(_copy_seconds(size), 6),
+        seconds=scanned.scan_s,
+        checksum=str(scanned.tally.checksum),
+        tuples=scanned.tally.tuples,
+        tuples_per_s=rate(scanned.tally.tuples, scanned.scan_s),
+        scan_s=scanned.scan_s,
+        read_s=scanned.read_s,
+        copy_s=scanned.copy_s,
+        copy_fresh_s=scanned.copy_fresh_s,
+        compared=COMPARED,
     )
-
-
-def _scan(graph: JoinGraph) -> tuple[Tally, int]:
-    """Consume a full scan: its rows and how many bytes they were."""
-    total, size = Tally(), 0
-    for block in graph.scan():
-        total += tally(block)
-        size += block.nbytes
-    return total, size
-
-
-def _copy_seconds(size: int) -> float:
-    """Time numpy copying as many bytes, all cores taking part, between warm arrays."""
-    source = np.ones(max(size // 8, 1), np.int64)
-    target = np.zeros_like(source)
-    cores = os.cpu_count() or 1
-    parts = list(zip(np.array_split(target, cores), np.array_split(source, cores), strict=True))
-    with ThreadPoolExecutor(cores) as pool:
-        start = perf_counter()
-        for _ in pool.map(lambda pair: np.copyto(*pair), parts):
-            pass
-        return perf_counter() - start
 
 
 def _bytes(graph: JoinGraph) -> int | None:

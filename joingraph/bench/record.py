@@ -52,7 +52,10 @@ class Run:
     last_tenth_per_s: float | None = None
     view_tuples: int | None = None
     scan_s: float | None = None
+    read_s: float | None = None
     copy_s: float | None = None
+    copy_fresh_s: float | None = None
+    compared: str | None = None  # what the seconds of a scan are those of
 
     @property
     def name(self) -> str:

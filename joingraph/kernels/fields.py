@@ -86,8 +86,8 @@ H_KIND, H_ALIAS, H_VERTEX, H_OFFSET, H_LIVE, H_LINK, H_PROJECTED = 0, 1, 2, 3, 4
 LEVEL_WORDS = 8
 
 # the state of a traversal, per level
-W_POSITION, W_END, W_BASE, W_WEIGHT = 0, 1, 2, 3
-WALK_WORDS = 4
+W_POSITION, W_END, W_BASE, W_WEIGHT, W_LEVEL = 0, 1, 2, 3, 4
+WALK_WORDS = 5
 
 # a source of output words: word c lies at base + c * step bytes
 SOURCE_WORDS = 2

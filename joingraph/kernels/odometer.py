@@ -1,7 +1,7 @@
 """The plan-looping traversal: one walk for all views, which can stop after any row and go on.
 
     tour      level 0 | level 1 | ... | last            which alias is entered, and from where
-    walk      position, end, list, weight per level     the odometer's wheels
+    walk      position, end, list, weight, level        the odometer's wheels
     sources   base, step of every vertex and alias      where the bound values' words lie
     block     column c of row n at out + c * stride + n
 
@@ -57,6 +57,7 @@ from joingraph.kernels.fields import (
     T_LEVELS,
     W_BASE,
     W_END,
+    W_LEVEL,
     W_POSITION,
     W_WEIGHT,
     WALK_WORDS,
@@ -78,6 +79,9 @@ def set_source(st: int, source: int, base: int, step: int) -> None:
 def begin(st: int, tour: int, weight: int) -> None:
     """Set the wheels to the first path of a tour."""
     sto(ld(st, WHEELS), W_WEIGHT, weight)
+    for depth in range(ld(tour, T_COUNT)):
+        level = ld(tour, T_LEVELS) + depth * (LEVEL_WORDS * 8)
+        sto(ld(st, WHEELS), depth * WALK_WORDS + W_LEVEL, level)
     sto(st, DEPTH, 0)
     if ld(tour, T_COUNT) > 0:
         enter(st, tour, 0)
@@ -86,10 +90,12 @@ def begin(st: int, tour: int, weight: int) -> None:
 @kernel
 def enter(st: int, tour: int, depth: int) -> None:
     """Set a wheel to the start of its list, and the next wheel's weight."""
-    level = ld(tour, T_LEVELS) + depth * (LEVEL_WORDS * 8)
     wheel = ld(st, WHEELS) + depth * (WALK_WORDS * 8)
+    if depth + 2 == ld(tour, T_COUNT):
+        order_leaves(st, wheel)
+    level = ld(wheel, W_LEVEL)
     record = ld(ld(st, SOURCES), 2 * ld(level, H_VERTEX))
-    live = ld(record, ld(level, H_LIVE)) & LENGTH
+    live = live_at(st, level)
     weight = ld(wheel, W_WEIGHT)
     sto(wheel, W_POSITION, 0)
     if ld(level, H_KIND) >= EDGE:
@@ -105,6 +111,23 @@ def enter(st: int, tour: int, depth: int) -> None:
         step = step_of(record + ld(level, H_OFFSET) * 8)
         set_source(st, ld(ld(level, H_ALIAS), A_SOURCE), ld(wheel, W_BASE), step)
     sto(wheel, WALK_WORDS + W_WEIGHT, weight)
+
+
+@small
+def order_leaves(st: int, wheel: int) -> None:
+    """Let the longer of two last leaves be the inner one: its rows are copied in runs."""
+    one, two = ld(wheel, W_LEVEL), ld(wheel, WALK_WORDS + W_LEVEL)
+    leaves = ld(one, H_KIND) == LEAF and ld(two, H_KIND) == LEAF
+    if leaves and live_at(st, one) > live_at(st, two):
+        sto(wheel, W_LEVEL, two)
+        sto(wheel, WALK_WORDS + W_LEVEL, one)
+
+
+@small
+def live_at(st: int, level: int) -> int:
+    """Say how many entries a level has at the value bound where it is entered."""
+    record = ld(ld(st, SOURCES), 2 * ld(level, H_VERTEX))
+    return ld(record, ld(level, H_LIVE)) & LENGTH
 
 
 @small
@@ -166,12 +189,13 @@ def walk(st: int, tour: int) -> int:
         return walk_alone(st)
     depth = ld(st, DEPTH)
     while depth >= 0:
-        level = ld(tour, T_LEVELS) + depth * (LEVEL_WORDS * 8)
         wheel = ld(st, WHEELS) + depth * (WALK_WORDS * 8)
+        level = ld(wheel, W_LEVEL)
         if ld(wheel, W_POSITION) == ld(wheel, W_END):
             depth -= 1
             if depth >= 0:
-                close(st, level - LEVEL_WORDS * 8, wheel - WALK_WORDS * 8)
+                wheel -= WALK_WORDS * 8
+                close(st, ld(wheel, W_LEVEL), wheel)
         elif depth == last:
             if ld(st, ROWS) == BLOCK_ROWS:
                 sto(st, DEPTH, depth)

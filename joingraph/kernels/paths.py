@@ -68,13 +68,14 @@ class Paths:
         return Paths(words, starts[some], self.ops[some], self.weights[some], int(before[-1]))
 
 
-def read_block(state: Words, block: Words, segments: Words) -> Paths:
-    """Copy what a block holds."""
+def read_block(state: Words, block: Words, segments: Words, *, copied: bool = True) -> Paths:
+    """Copy what a block holds; or copy but the segments, if the block is the reader's."""
     rows, count = int(state[f.ROWS]), int(state[f.SEGMENT_COUNT])
     table = segments[: count * f.SEGMENT_WORDS].reshape(-1, f.SEGMENT_WORDS)
-    columns = range(int(state[f.COLUMN_COUNT]))
+    starts = range(0, int(state[f.COLUMN_COUNT]) * f.COLUMN_STRIDE, f.COLUMN_STRIDE)
+    columns = [block[start : start + rows] for start in starts]
     return Paths(
-        [block[c * f.COLUMN_STRIDE : c * f.COLUMN_STRIDE + rows].copy() for c in columns],
+        [each.copy() for each in columns] if copied else columns,
         table[:, f.G_START].copy(),
         table[:, f.G_OP].copy(),
         table[:, f.G_WEIGHT].copy(),

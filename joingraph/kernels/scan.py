@@ -2,19 +2,23 @@
 
 A reader has a state of its own (sources, wheels, block) over the graph's descriptors, so that
 readers do not disturb one another; it must not outlive the next change. Ranges of values are handed
-to whoever is ready, so that one value with a large part of the view holds nobody up.
+to whoever is ready, so that one value with a large part of the view holds nobody up. The arrays of
+a batch lie in the block that the kernel has filled (blocks.py), unless they would waste most of it.
 """
 
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from queue import Empty, SimpleQueue
 
 import pyarrow as pa
 
 from joingraph.kernels import fields as f
+from joingraph.kernels.blocks import Blocks
 from joingraph.kernels.fields import (
     CURSOR,
     DONE,
@@ -40,17 +44,18 @@ from joingraph.kernels.paths import Paths, read_block
 from joingraph.kernels.state import GraphMemory
 
 RANGE = 256  # values that a reader takes at once
+WORTH_LENDING_ROWS = f.BLOCK_ROWS // 2
 
 
 class Reader:
     """One of the workers of a scan: fills its block from one range of values after the other."""
 
-    def __init__(self, memory: GraphMemory, vertex: int) -> None:
-        self.memory, self.vertex = memory, vertex
+    def __init__(self, memory: GraphMemory, vertex: int, blocks: Blocks) -> None:
+        self.memory, self.vertex, self.blocks = memory, vertex, blocks
         layout = memory.layout
         sources = f.SOURCE_WORDS * (len(layout.vertices) + len(layout.aliases))
         wheels = f.WALK_WORDS * (len(layout.aliases) + 2)
-        self.block = reserve(f.COLUMN_STRIDE * max(1, len(layout.outputs)) + 64)
+        self.block = blocks.take()
         self.segments = reserve(f.SEGMENT_WORDS * (f.BLOCK_ROWS + 8))
         self.state = reserve(STATE_WORDS + sources + wheels)
         self.words = self.state.words
@@ -75,7 +80,11 @@ class Reader:
             self.words[CURSOR], self.words[OP_COUNT] = values.start, values.stop
         if not self.words[f.ROWS]:
             return None
-        return read_block(self.words, self.block.words, self.segments.words)
+        if self.words[f.ROWS] < WORTH_LENDING_ROWS:
+            return read_block(self.words, self.block.words, self.segments.words)
+        lent, self.block = self.blocks.lend(self.block), self.blocks.take()
+        self.words[f.OUT] = self.block.address
+        return read_block(self.words, lent, self.segments.words, copied=False)
 
 
 def scan(memory: GraphMemory, vertex: int, outputs: Outputs) -> Iterator[pa.RecordBatch]:
@@ -84,20 +93,24 @@ def scan(memory: GraphMemory, vertex: int, outputs: Outputs) -> Iterator[pa.Reco
     ranges: SimpleQueue[range] = SimpleQueue()
     for low in range(0, used, RANGE):
         ranges.put(range(low, min(low + RANGE, used)))
-    readers = [Reader(memory, vertex) for _ in range(min(workers, ranges.qsize()))]
+    count = max(1, min(workers, ranges.qsize()))
+    blocks = Blocks(len(memory.layout.outputs), 2 * count)
+    readers = [Reader(memory, vertex, blocks) for _ in range(count)]
 
-    def batches_of(reader: Reader) -> list[pa.RecordBatch] | None:
+    def batches_of(reader: Reader) -> deque[pa.RecordBatch] | None:
         paths = reader.paths(ranges)
-        return None if paths is None else list(outputs.batches(paths))
+        return None if paths is None else deque(outputs.batches(paths))
 
-    with ThreadPoolExecutor(max(1, len(readers))) as pool:
-        together = pool.map if len(readers) > 1 else map  # to start a thread takes 0.2 ms
+    with ThreadPoolExecutor(count) as pool, closing(blocks):  # a thread starts when it has work
         more = True
         while more:
-            found = list(together(batches_of, readers))
+            others = [pool.submit(batches_of, each) for each in readers[1:]]
+            found = [batches_of(readers[0]), *(each.result() for each in others)]
             check_fences()
             more = any(batches is not None for batches in found)
-            yield from (batch for batches in found for batch in batches or ())
+            for batches in found:
+                while batches:  # who keeps a batch that was taken keeps its block
+                    yield batches.popleft()
 
 
 @kernel

@@ -127,6 +127,8 @@ class Interner:
 
 def validity(words: npt.NDArray[np.int64]) -> pa.Buffer | None:
     """Make Arrow's validity bitmap of a column of words; none if nothing is NULL."""
+    if not len(words) or words.min() > NULL_WORD:  # one quick look: few values are below
+        return None
     valid = words != NULL_WORD
     return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
 

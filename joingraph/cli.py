@@ -15,7 +15,7 @@ from pathlib import Path
 import joingraph as jg
 from joingraph import demo
 from joingraph.bench.cli import add as add_bench
-from joingraph.declarations import declarations
+from joingraph.declarations import declarations, read_sql
 from joingraph.pipeline.cli import add as add_pipeline
 from joingraph.tools.cli import add as add_tools
 
@@ -85,6 +85,6 @@ def run_demo(arguments: argparse.Namespace) -> None:
 
 def run_explain(arguments: argparse.Namespace) -> None:
     """Print what is settled when the view is made."""
-    sql = arguments.view.read_text(encoding="utf-8")
-    tables = declarations(arguments.tables.read_text(encoding="utf-8"), arguments.dialect)
+    sql = read_sql(arguments.view)
+    tables = declarations(read_sql(arguments.tables), arguments.dialect)
     print(jg.View(sql, tables=tables, dialect=arguments.dialect).explain())

@@ -1,8 +1,9 @@
-"""A file of CREATE TABLE statements -> one text for each table."""
+"""Files of SQL: a view's text, and a file of CREATE TABLE statements -> one text for each table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import sqlglot
 from sqlglot import exp
@@ -10,6 +11,15 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from joingraph.errors import ViewError
+from joingraph.sql.parse import check_text, parse_one
+
+
+def read_sql(path: Path) -> str:
+    """Read a file of SQL."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except ValueError as error:  # of its bytes, or of its name
+        raise ViewError(f"{path} cannot be read as UTF-8 text: {error}") from None
 
 
 def declarations(text: str, dialect: str) -> dict[str, str]:
@@ -21,7 +31,7 @@ def declarations(text: str, dialect: str) -> dict[str, str]:
     found: dict[str, str] = {}
     try:
         for statement in statements(text, dialect):
-            table = sqlglot.parse_one(statement, read=dialect).find(exp.Table)
+            table = parse_one(statement, dialect).find(exp.Table)
             if table is None:
                 raise ViewError(f"not a CREATE TABLE statement: {statement:.80}")
             if table.name in found:
@@ -35,7 +45,10 @@ def declarations(text: str, dialect: str) -> dict[str, str]:
 def statements(text: str, dialect: str) -> Iterator[str]:
     """Cut a text at the semicolons between its statements; comments around them are left out."""
     found: list[Token] = []
-    for token in [*sqlglot.tokenize(text, read=dialect), Token(TokenType.SEMICOLON, ";")]:
+    for token in [
+        *sqlglot.tokenize(check_text(text), read=dialect),
+        Token(TokenType.SEMICOLON, ";"),
+    ]:
         if token.token_type is not TokenType.SEMICOLON:
             found.append(token)
         elif found:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlglot import exp
 
 from joingraph.errors import ViewError
 from joingraph.sql import define
 from joingraph.sql.binder import ALIASES_MAX
-from joingraph.sql.parse import DIALECTS, NESTING_MAX, SQL_CHARS_MAX
+from joingraph.sql.parse import DIALECTS, NESTING_MAX, SQL_CHARS_MAX, parse_one, parse_part
 from joingraph.tables import declare, declare_all
 
 TABLES = declare_all(
@@ -190,6 +192,79 @@ def test_what_nests_too_deep_is_refused_soon(sql: str) -> None:
     assert time.process_time() - start < 5
 
 
+REPEATED = {  # beside what nests, which is refused by its depth
+    " JOIN b": "SELECT x FROM a{}", " LEFT JOIN b": "SELECT x FROM a{}",
+    " JOIN b CROSS JOIN b": "SELECT x FROM a{}", " JOIN b, b": "SELECT x FROM a{}",
+    " STRAIGHT_JOIN b": "SELECT x FROM a{}", " JOIN b AS ON (c)": "SELECT x FROM a{}",
+    " JOIN SELECT 1 FROM a JOIN b": "SELECT x FROM a{}", " JOIN LATERAL (SELECT 1)":
+    "SELECT x FROM a{}", " JOIN natural": "SELECT x FROM a{}", " LATERAL VIEW explode(x) t AS y":
+    "SELECT x FROM a{}", "NOT ": "SELECT x FROM a WHERE {}TRUE", "- ": "SELECT {}x FROM a",
+    "::BIGINT": "SELECT x{} FROM a", "[0]": "SELECT x{} FROM a", ".x": "SELECT a{} FROM a",
+    ".f()": "SELECT x{} FROM a", "x -> ": "SELECT f({}x) FROM a", " -> 'a'": "SELECT x{} FROM a",
+    " BETWEEN 1 AND 2": "SELECT x FROM a WHERE x{}", " IN (1)": "SELECT x FROM a WHERE x{}",
+    "1, ": "SELECT x FROM a WHERE x IN ({}1)", "/* c */ ": "SELECT {}x FROM a",
+    "/*+ h(a) */ ": "SELECT {}x FROM a", "WHEN TRUE THEN 1 ": "SELECT CASE {}END FROM a",
+    "INTERVAL ": "SELECT {}'1' DAY FROM a", "DATE ": "SELECT {}'2020-01-01' FROM a",
+    "ARRAY<": "SELECT CAST(x AS {}INT) FROM a", "a < ": "SELECT {}1 FROM a",
+    " AS x": "SELECT x{} FROM a", " x": "SELECT x{} FROM a", "FROM ": "SELECT x {}a",
+    " UNION SELECT x FROM a": "SELECT x FROM a{}", " |> SELECT x": "SELECT x FROM a{}",
+    "SELECT ": "{}x FROM a", "'": "SELECT {} FROM a",
+    " COLLATE x": "SELECT s{} FROM a", " OVER (ORDER BY x)": "SELECT sum(x){} FROM a",
+    "9": "SELECT 1{} FROM a", "c AS (SELECT 1), ": "WITH {}d AS (SELECT 1) SELECT x FROM a",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("times", [30, 1_000])
+@pytest.mark.parametrize("part", REPEATED)
+def test_whatever_is_repeated_is_answered_within_a_second(part: str, times: int) -> None:
+    sql = REPEATED[part].format(part * times)
+    start = time.process_time()
+    with contextlib.suppress(ViewError):
+        define(sql, TABLES)
+    assert time.process_time() - start < 1
+
+
+def test_joins_without_conditions_that_double_the_parsers_time_are_refused_by_name() -> None:
+    joins = [f" JOIN b b{number}" for number in range(60)]
+    assert len(define(f"SELECT a.x FROM a{''.join(joins[:11])}", TABLES).aliases) == 12
+    start = time.process_time()
+    with pytest.raises(ViewError, match="give each JOIN its ON or USING, or write CROSS JOIN"):
+        define(f"SELECT a.x FROM a{''.join(joins)}", TABLES)
+    with pytest.raises(ViewError, match="too many ways"):
+        parse_part(f"x IN (SELECT x FROM a{''.join(joins)})", exp.Condition, "spark")
+    assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize(
+    "join",
+    [
+        ", b b{0}",
+        " CROSS JOIN b b{0}",
+        " JOIN b b{0} ON a.x = b{0}.x",
+        " JOIN b b{0} USING (x)",
+        " NATURAL JOIN (SELECT x, z AS z{0} FROM b) b{0}",
+    ],
+)
+def test_64_tables_are_joined_soon_in_every_way(join: str) -> None:
+    joins = "".join(join.format(number) for number in range(63))
+    start = time.process_time()
+    assert len(define(f"SELECT a.s FROM a{joins}", TABLES).aliases) == 64
+    assert time.process_time() - start < 1
+
+
+def test_64_tables_whose_conditions_all_come_in_the_end_are_parsed_soon() -> None:
+    joins = "".join(f" JOIN b b{number}" for number in range(63))
+    conditions = "".join(f" ON b{number}.x = a.x" for number in reversed(range(63)))
+    start = time.process_time()
+    parse_one(f"SELECT a.s FROM a{joins}{conditions}", "spark")
+    assert time.process_time() - start < 0.5
+
+
+def test_a_constraint_that_says_nothing_is_refused_by_name() -> None:
+    with pytest.raises(ViewError, match="what it means for the column's values is not settled"):
+        declare("a", "CREATE TABLE a (x BIGINT CONSTRAINT c)")
+
+
 def test_forty_levels_of_parentheses_are_taken() -> None:
     levels = NESTING_MAX
     define("SELECT " + "(" * levels + "x" + ")" * levels + " FROM a", TABLES)
@@ -197,7 +272,7 @@ def test_forty_levels_of_parentheses_are_taken() -> None:
         define("SELECT " + "(" * (levels + 1) + "x" + ")" * (levels + 1) + " FROM a", TABLES)
 
 
-def test_a_text_of_over_a_million_characters_is_refused_unread() -> None:
+def test_a_text_of_more_characters_than_are_taken_is_refused_unread() -> None:
     with pytest.raises(ViewError, match=f"at most {SQL_CHARS_MAX:,} are taken"):
         define("SELECT x FROM a --" + "x" * SQL_CHARS_MAX, TABLES)
 

@@ -82,7 +82,7 @@ def _field(column: exp.ColumnDef, words: dict[int, str], dialect: str) -> pa.Fie
     written = words.get(column.this.meta.get("end", -1), "")
     nullable = True
     for each in column.args.get("constraints") or ():
-        constraint = each.args["kind"]
+        constraint = each.args.get("kind", each)
         if isinstance(constraint, exp.NotNullColumnConstraint):
             nullable = bool(constraint.args.get("allow_null"))
         elif not isinstance(constraint, (*_PASSED_OVER, exp.PrimaryKeyColumnConstraint)):
@@ -91,7 +91,7 @@ def _field(column: exp.ColumnDef, words: dict[int, str], dialect: str) -> pa.Fie
 
 
 def _inline_keys(column: exp.ColumnDef) -> list[exp.Expr]:
-    kinds = [each.args["kind"] for each in column.args.get("constraints") or ()]
+    kinds = [each.args.get("kind") for each in column.args.get("constraints") or ()]
     return [each for each in kinds if isinstance(each, exp.PrimaryKeyColumnConstraint)]
 
 

@@ -1,5 +1,9 @@
 """SQL text -> one sqlglot statement, or ViewError; what is too long or too deep is not parsed.
 
+sqlglot tries a text one way, goes back, and tries another. For most texts that is a few words; for
+some, each such choice doubles the time of all that follows it, so how far it goes back is counted,
+and bounded (_Bounded).
+
 Long chains of AND and OR come out balanced: `a OR b OR c OR d` as `(a OR b) OR (c OR d)`, which
 means the same, so that a condition of a thousand terms is ten levels deep and not a thousand.
 """
@@ -7,9 +11,11 @@ means the same, so that a condition of a thousand terms is ten levels deep and n
 from __future__ import annotations
 
 import re
+from functools import cache
 
-from sqlglot import Dialect, exp, parse, tokenize
+from sqlglot import Dialect, exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
+from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from joingraph.errors import ViewError
@@ -17,8 +23,9 @@ from joingraph.names import quoted
 from joingraph.sql.place import offset, pointed, printable
 
 DIALECTS = ("spark", "duckdb", "postgres", "sqlite")
-SQL_CHARS_MAX = 1_000_000
+SQL_CHARS_MAX = 200_000  # which are read in a second, whatever they are
 NESTING_MAX = 40  # sqlglot takes some 20 Python frames a level, of the 1,000 that CPython grants
+REREAD_MAX = 10_000  # words read again, besides as many as there are: 0.1 s; few texts need any
 
 _OPENERS = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _STARTS = {
@@ -42,13 +49,17 @@ _NO_CONDITION = {
     TokenType.ON,
     TokenType.USING,
 }
+_REREAD = (
+    "this can be read in too many ways, since many JOINs have no condition or much is nested;"
+    " give each JOIN its ON or USING, or write CROSS JOIN, and name inner queries in a WITH clause"
+)
 _CLOSERS = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
 
 
 def parse_one(sql: object, dialect: str) -> exp.Expr:
     """Parse the one statement of a text."""
     check_dialect(dialect)
-    sql = _checked_text(sql)
+    sql = check_text(sql)
     statements = _parse(sql, dialect)
     if not statements:
         raise ViewError("the SQL text is empty; a SELECT or CREATE statement is needed")
@@ -61,7 +72,7 @@ def parse_one(sql: object, dialect: str) -> exp.Expr:
 
 def parse_part(sql: object, part: type[exp.Expr], dialect: str) -> exp.Expr:
     """Parse what is part of a statement only: a condition, or one entry of ORDER BY."""
-    sql = _checked_text(sql)
+    sql = check_text(sql)
     parts = _parse(sql, dialect, part)
     if len(parts) != 1:
         raise ViewError(f"the SQL text has {len(parts)} parts; exactly one is needed")
@@ -82,7 +93,8 @@ def too_deep() -> ViewError:
     )
 
 
-def _checked_text(sql: object) -> str:
+def check_text(sql: object) -> str:
+    """Refuse what is no text, or too long a one."""
     if not isinstance(sql, str):
         raise ViewError(f"SQL is a text, found {type(sql).__name__}")
     if len(sql) > SQL_CHARS_MAX:
@@ -93,16 +105,19 @@ def _checked_text(sql: object) -> str:
 
 
 def _parse(sql: str, dialect: str, part: type[exp.Expr] | None = None) -> list[exp.Expr]:
+    known = Dialect.get_or_raise(dialect)
     try:
-        tokens = tokenize(sql, dialect=dialect)
+        tokens = known.tokenize(sql)
         if part is None:
             _check_start(tokens, sql)
         _check_nesting(tokens)
-        if part is not None:
-            found = Dialect.get_or_raise(dialect).parse_into(part, sql)
-            return [each for each in found if each is not None]
-        _check_join_conditions(tokens, sql)
-        return [each for each in parse(sql, dialect=dialect) if each is not None]
+        parser = _bounded(known.parser_class)(dialect=known)
+        if part is None:
+            _check_join_conditions(tokens, sql)
+            found = parser.parse(tokens, sql)
+        else:
+            found = parser.parse_into(part, tokens, sql)
+        return [each for each in found if each is not None]
     except ParseError as error:
         raise ViewError(_explain_parse_error(error, sql, dialect)) from None
     except TokenError as error:
@@ -112,6 +127,28 @@ def _parse(sql: str, dialect: str, part: type[exp.Expr] | None = None) -> list[e
     except (SqlglotError, ValueError, TypeError, AttributeError, LookupError) as error:
         # sqlglot meets some malformed statements with errors of Python's own.
         raise ViewError(f"not {dialect} SQL: {printable(str(error))}") from None
+
+
+@cache
+def _bounded(parser: type[Parser]) -> type[Parser]:
+    """Make a dialect's parser refuse a text that it would read over and over."""
+
+    class Bounded(parser):  # type: ignore[misc, valid-type]  # a class that is only known now
+        """Counts the words that it goes back by."""
+
+        _reread = 0
+
+        def _retreat(self, index: int) -> None:
+            """Go back to a word, unless that was done too often."""
+            self._reread += max(0, self._index - index)
+            if self._reread > REREAD_MAX + self._tokens_size:
+                raise ViewError(pointed(_REREAD, self.sql, self._tokens[index].start))
+            super()._retreat(index)
+
+        def _warn_unsupported(self) -> None:
+            """Say nothing: what sqlglot does not know is refused by name."""
+
+    return Bounded
 
 
 def _check_start(tokens: list[Token], sql: str) -> None:
@@ -124,14 +161,20 @@ def _check_start(tokens: list[Token], sql: str) -> None:
 
 def _check_nesting(tokens: list[Token]) -> None:
     """Refuse before parsing what would take the parser too deep."""
-    depth = 0
+    depth = chained = 0
+    before = TokenType.SEMICOLON
     for token in tokens:
         if token.token_type in _OPENERS:
             depth += 1
-            if depth > NESTING_MAX:
-                raise too_deep()
         elif token.token_type in _CLOSERS:
             depth = max(0, depth - 1)
+        elif (before, token.token_type) == (TokenType.R_PAREN, TokenType.DOT):
+            chained += 1  # a.f().g().h(): sqlglot copies all that is before a dot
+        elif token.token_type == TokenType.PIPE_GT:
+            chained += 1  # and so before FROM a |> SELECT x |> SELECT x
+        if max(depth, chained) > NESTING_MAX:
+            raise too_deep()
+        before = token.token_type
 
 
 def _check_join_conditions(tokens: list[Token], sql: str) -> None:

@@ -16,6 +16,7 @@ disk that is asked about: /tmp may be none.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import subprocess
 import sys
@@ -174,6 +175,8 @@ def stall(folder: Path, mib: int) -> Iterator[Line]:
     """Apply batches without a pause, and while a snapshot is taken."""
     with large(folder / "large", mib) as graph:
         size, numbers = graph.stats()["bytes"], count(1)
+        graph.compile()  # else it is done meanwhile
+        gc.freeze()  # what is there by now, or looking through it would be the longest pause
 
         def batch() -> float:
             new = tweets(next(numbers) * 1000, 1000)
@@ -186,6 +189,7 @@ def stall(folder: Path, mib: int) -> Iterator[Line]:
         while taking.is_alive():
             during.append(batch())
         after = [batch() for _ in range(2000)]
+        gc.unfreeze()
         graph.snapshot()
     yield {
         "figure": "stall", "graph_mib": size >> 20, "longest_ms": 1e3 * max(during),

@@ -16,9 +16,9 @@ on the disk: from then on the log takes nothing, until the folder is opened agai
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Condition, Event
+from queue import SimpleQueue
+from threading import Condition, Thread
 from typing import Any
 
 from joingraph.errors import StoreError
@@ -49,7 +49,8 @@ class Log:
         self._held_bytes = 0
         self._flushing = Condition()
         self._is_flushing = False
-        self._flusher: ThreadPoolExecutor | None = None
+        self._flusher: Thread | None = None
+        self._is_asked: SimpleQueue[bool] = SimpleQueue()  # to flush, or else to end
 
     def begin(self, first: int) -> None:
         """Make a segment and go on in it."""
@@ -149,26 +150,29 @@ class Log:
         """Flush in the background what was appended, unless a flush is under way; `sync` tells."""
         if self.durability != "fsync" or self._is_flushing:
             return
-        self._flusher = self._flusher or ThreadPoolExecutor(1, "flush")
-        begun = Event()
-        self._flusher.submit(self._sync_beside, begun)
-        begun.wait()  # else it might not begin before Python lets go of the caller
+        if self._flusher is None:
+            self._flusher = Thread(target=self._sync_beside, name="flush", daemon=True)
+            self._flusher.start()
+        self._is_asked.put(True)
 
-    def _sync_beside(self, begun: Event) -> None:
-        """Flush once; who waits for a record looks whether it went well."""
-        with self._flushing:
-            if not self._is_flushing and self.failed is None:
-                self._sync_once(begun)
-        begun.set()
+    def _sync_beside(self) -> None:
+        """Flush whenever asked to; who waits for a record looks whether it went well.
 
-    def _sync_once(self, begun: Event | None = None) -> None:
+        It begins when the caller lets go of Python, in its first kernel or in `sync`, which may
+        have been quicker to flush.
+        """
+        while self._is_asked.get():
+            with self._flushing:
+                is_wanted = self._durable < self.number and self.failed is None
+                if is_wanted and not self._is_flushing:
+                    self._sync_once()
+
+    def _sync_once(self) -> None:
         """Flush for all who wait; others may append meanwhile, and wait for the next one."""
         self._is_flushing = True
         target, descriptor = self.number, self._descriptor
         self._flushing.release()
         failure: str | None = None
-        if begun is not None:
-            begun.set()
         try:
             files.sync(descriptor, self.folder.segment(self._first))
         except StoreError as error:
@@ -235,7 +239,9 @@ class Log:
     def leave(self) -> None:
         """Let go of the file as it is."""
         if self._flusher is not None:
-            self._flusher.shutdown()
+            self._is_asked.put(False)
+            self._flusher.join()
+            self._flusher = None
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

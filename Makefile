@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 N ?= 1000
+CRASHES := benchmarks/results/crash.json
 BIN := .venv/bin
 READY := .venv/.ready
 
@@ -36,10 +37,10 @@ kernels: $(READY) ## test the compiled graph's kernels alone
 	@$(BIN)/python -m pytest -q -m kernels tests/test_kernels.py tests/test_kernels_parts.py
 
 crash: $(READY) ## kill a process that keeps a graph N times, and damage its files (N=1000)
-	@$(BIN)/python -m tests.crash --kills $(N)
-	@$(BIN)/python -m tests.crash --kills $(N) --engine compiled
-	@$(BIN)/python -m tests.crash.damage --cases $(N)0
-	@$(BIN)/python -m tests.crash.malformed --inputs $$((200 * $(N)))
+	@$(BIN)/python -m tests.crash --kills $(N) --save $(CRASHES)
+	@$(BIN)/python -m tests.crash --kills $(N) --engine compiled --save $(CRASHES)
+	@$(BIN)/python -m tests.crash.damage --cases $(N)0 --save $(CRASHES)
+	@$(BIN)/python -m tests.crash.malformed --inputs $$((200 * $(N))) --save $(CRASHES)
 
 spark: .venv/.ready-spark ## test the pipeline on a real Spark, Redis and Delta (five minutes)
 	@$(BIN)/python -m pytest -q -m spark tests/spark

@@ -77,8 +77,12 @@ def _as_arrow(rows: Any, entry: str) -> pa.Table | None:
         named = pa.table(rows)
     else:
         return None
-    if len(set(named.column_names)) < named.num_columns:
-        raise DiffError(f"{entry}: two columns have the same name; found {named.column_names}")
+    try:
+        names = named.column_names
+    except UnicodeDecodeError as error:
+        raise DiffError(f"{entry}: a column's name is not UTF-8 text: {error}") from None
+    if len(set(names)) < len(names):
+        raise DiffError(f"{entry}: two columns have the same name; found {names}")
     return named
 
 

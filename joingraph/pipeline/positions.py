@@ -76,7 +76,7 @@ def read_position(text: str | None) -> Position:
             for name, each in said["tables"].items()
         }
         return Position(said["query"], said["batch"], tables, said["replaced"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StoreError(f"not the position of a pipeline: {text:.100} ({error})") from error
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from joingraph.declarations import declarations
+from joingraph.declarations import declarations, read_sql
 from joingraph.errors import JoinGraphError, StoreError
 from joingraph.names import quoted, suggest
 from joingraph.pipeline.model import FILES, FORMATS, ON_ERROR, Source
@@ -90,6 +90,8 @@ class Document:
             raise StoreError(f"{path} is not there; joingraph init writes an example") from None
         except (OSError, UnicodeDecodeError) as error:
             raise StoreError(f"{path} cannot be read: {error}") from error
+        except RecursionError:
+            raise StoreError(f"{path} nests too deep to be read; its sections do not") from None
         except tomllib.TOMLDecodeError as error:
             found = re.search(r"line (\d+)", str(error))
             raise StoreError(f"{path}:{found[1] if found else 1}: not TOML: {error}") from error
@@ -206,9 +208,9 @@ def views_of(document: Document) -> Iterator[View]:
     if not (isinstance(listed, list) and isinstance(tables, str)):
         return
     dialect = str(said.get("dialect", "spark"))
-    declared = declarations((home / tables).read_text(encoding="utf-8"), dialect)
+    declared = declarations(read_sql(home / tables), dialect)
     for name in listed:
-        yield View((home / str(name)).read_text(encoding="utf-8"), declared, dialect)
+        yield View(read_sql(home / str(name)), declared, dialect)
 
 
 def wrong_sources(document: Document, views: Iterable[View]) -> Iterator[Mistake]:
@@ -249,8 +251,16 @@ def wrong_source(document: Document, section: str, said: Mapping[str, Any]) -> I
     if said.get("before") not in (None, "full", "key"):
         yield document.mistake('before is "full" or "key"', section, "before")
     place = document.path.parent / str(said.get("path"))
-    if said.get("format") in FILES and "://" not in str(place) and not place.is_dir():
+    if said.get("format") in FILES and "://" not in str(place) and not is_folder(place):
         yield document.mistake(f"{place} is no folder; make it first", section, "path")
+
+
+def is_folder(place: Path) -> bool:
+    """Hold of a folder that is there; what no folder could be called is none."""
+    try:
+        return place.is_dir()
+    except OSError:
+        return False
 
 
 def wrong_sinks(document: Document, views: Iterable[View]) -> Iterator[Mistake]:

@@ -86,7 +86,7 @@ def read_status(path: Path) -> dict[str, Any]:
         said = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise StoreError(f"{path} is not there: this pipeline has never run") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StoreError(f"{path} is not a pipeline's status: {error}") from error
     if not isinstance(said, dict):
         raise StoreError(f"{path} is not a pipeline's status: found {type(said).__name__}")

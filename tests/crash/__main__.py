@@ -8,6 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.crash.record import add_option, record
 from tests.crash.run import run
 
 
@@ -17,6 +18,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--engine", default="reference", help="reference or compiled")
+    add_option(parser)
     arguments = parser.parse_args()
     logging.disable()
     began = time.monotonic()
@@ -26,11 +28,13 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             found.append(run(Path(folder) / "graph", kills, seed, arguments.engine))
     applied, _, acked, saved, cut = map(sum, zip(*found, strict=True))
-    print(
+    told = (
         f"{arguments.kills} kills ({arguments.engine}) in {time.monotonic() - began:.0f} s:"
         f" {applied} batches applied, none lost, none twice; view diffs of {acked} batches without"
         f" gap or repeat; {saved} snapshots asked for, {cut} cut short"
     )
+    print(told)
+    record(arguments.save, [told])
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from joingraph.stores import log
 from tests import ENGINES
 from tests.bags import bag
 from tests.crash.feed import batches, view
+from tests.crash.record import add_option, record
 from tests.crash.run import get_ready
 
 BATCHES = 30
@@ -121,10 +122,13 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
+    add_option(parser)
     arguments = parser.parse_args()
     logging.disable()
     for form in ENGINES:
         with tempfile.TemporaryDirectory() as scratch_folder:
             share = arguments.cases // len(ENGINES)
             seen = run(Path(scratch_folder), share, arguments.seed, form)
-            print(f"{share} damaged folders ({form}): {dict(seen)}; no wrong answer", flush=True)
+            told = f"{share} damaged folders ({form}): {dict(seen)}; no wrong answer"
+            print(told, flush=True)
+            record(arguments.save, [told])

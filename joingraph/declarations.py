@@ -37,8 +37,8 @@ def declarations(text: str, dialect: str) -> dict[str, str]:
             if table.name in found:
                 raise ViewError(f"table {table.name} is declared twice; declare it once")
             found[table.name] = statement
-    except (SqlglotError, ValueError) as error:
-        raise ViewError(f"the file of CREATE TABLE statements: {error}") from error
+    except (SqlglotError, ValueError, ViewError) as error:
+        raise ViewError(f"the file of CREATE TABLE statements: {error}") from None
     return found
 
 

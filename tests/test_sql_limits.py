@@ -216,12 +216,13 @@ REPEATED = {  # beside what nests, which is refused by its depth
 
 @pytest.mark.parametrize("times", [30, 1_000])
 @pytest.mark.parametrize("part", REPEATED)
-def test_whatever_is_repeated_is_answered_within_a_second(part: str, times: int) -> None:
+def test_whatever_is_repeated_is_answered_soon(part: str, times: int) -> None:
+    """Half a second alone; what doubles with every word would take for ever."""
     sql = REPEATED[part].format(part * times)
     start = time.process_time()
     with contextlib.suppress(ViewError):
         define(sql, TABLES)
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < 10
 
 
 def test_joins_without_conditions_that_double_the_parsers_time_are_refused_by_name() -> None:

@@ -144,19 +144,21 @@ class JoinGraph(Journaled):
                 return ViewDiff(Forms(rows, lambda: idiffs(rows())), again.seq)
             entries = read_batch(batch, self.view.tables, self._key_index)
             kept = self._journal.keeps(source)
+            remade = kept and not self.maintain_only and self._journal.remakes(source, self.prompt)
             form = "rows" if kept else form
             self._check_size(entries, form)
             skip, aside = self._on_missing != "error", self._on_missing == "quarantine"
             said = {"skip": skip, "quarantine": aside, "source": source, "position": position}
-            record = Record("batch", self.seq + 1, said, entries)
-            if form == "rows" and not kept and self._logs_ahead():
+            said |= {"remade": True} if remade else {}
+            record, logged = Record("batch", self.seq + 1, said, entries), kept and not remade
+            if form == "rows" and not logged and self._logs_ahead():
                 number, refused, diff = self._carried_out_logged(record)
             else:
                 refused, diff = self._carried_out(entries, form, keep=True)
-                changes = diff.to_arrow(positions=True).drop_columns(["_seq"]) if kept else None
-                number = self._commit(record._replace(changes=changes))
-            if aside:
-                self._quarantined += [set_aside(entries, each) for each in refused]
+                number = self._commit(record._replace(changes=diff.changes() if logged else None))
+            if remade:
+                self._journal.store.keep(number, diff.changes())
+            self._quarantined += [set_aside(entries, each) for each in refused if aside]
         self._settle(number)
         return diff
 
@@ -212,7 +214,12 @@ class JoinGraph(Journaled):
         return ViewDiff(made_as_rows(changes, self._from_rows((), ())), seq)
 
     def _carried_out_logged(self, record: Record) -> tuple[int, list[Refused], ViewDiff]:
-        """Log a batch once it cannot be refused, and carry it out while the disk is at work."""
+        """Log a batch once it cannot be refused, and carry it out while the disk is at work.
+
+        This is not the only way to the log: a record that holds its view diffs waits for them, a
+        view whose outputs may raise an error can fail till the end, and i-diffs are made of a
+        batch that is folded first. Those batches are logged afterwards, or else taken back.
+        """
         numbers: list[int] = []
 
         def ready(refused: list[Refused]) -> None:

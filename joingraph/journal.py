@@ -49,6 +49,10 @@ class Store(Protocol):
         """Give the view diffs that a record kept, or raise StoreError if they are gone."""
         ...
 
+    def keep(self, number: int, changes: pa.Table) -> None:
+        """Have the view diffs of the last record that does not hold its own at hand."""
+        ...
+
     def forget(self, before: int) -> None:
         """Take note that nobody waits for the view diffs of earlier records."""
         ...
@@ -66,6 +70,13 @@ class Told(NamedTuple):
     start: int
 
 
+class Prompt(NamedTuple):
+    """A source, and the subscribers who take each batch of it before the next one comes."""
+
+    source: str
+    subscribers: frozenset[str]
+
+
 class Journal:
     """The history of one graph."""
 
@@ -75,6 +86,7 @@ class Journal:
         self.store, self.state, self.changed, self.readonly = store, state, changed, readonly
         self._told: list[Told] = []
         self._told_bytes = 0
+        self._last_remade = 0  # the last batch whose view diffs are not in the log
         self._is_open = True
         self.changed_at = 0  # the last record since the snapshot that changed the graph
         self.snapping = Lock()  # held while a snapshot is made
@@ -130,11 +142,27 @@ class Journal:
         """Say whether a batch's view diffs may be asked for after it."""
         return source is not None or self.state.wanted_after() is not None
 
+    def remakes(self, source: object, prompt: Prompt | None) -> bool:
+        """Say whether a batch's view diffs need not be logged, as they could be remade.
+
+        Replay remakes those of the last such batch only: the one before must have been taken.
+        """
+        if prompt is None or source != prompt.source:
+            return False
+        served = {n: each for n, each in self.state.subscribers.items() if each.dropped is None}
+        for name, each in served.items():
+            if each.acked < self._last_remade:
+                raise StoreError(
+                    f"subscriber {name!r} has not acknowledged batch {self._last_remade} of "
+                    f"{prompt.source}, which it has to before the next one; nothing was applied: "
+                    f"let it, or graph.unsubscribe({name!r})"
+                )
+        return served.keys() <= prompt.subscribers
+
     def commit(self, record: Record) -> int:
         """Log what was done and take note of it; gives the record's number."""
         number = self.store.append(record)
-        size = 0 if record.changes is None else record.changes.nbytes
-        self.note(record, number, size if record.changes is not None else None)
+        self.note(record, number)
         if record.kind in ("ack", "drop") or not self.state.subscribers:
             self._forget_some()
         return number
@@ -146,19 +174,22 @@ class Journal:
         except StoreError as error:
             log.warning("%s; it will be tried again", error)
 
-    def note(self, record: Record, number: int, changes_bytes: int | None) -> None:
+    def note(self, record: Record, number: int) -> None:
         """Take note of a record that is in the store."""
         self.state.note(record, number)
         if record.kind in CHANGING:
             self.changed_at = number
-        self.tell(record.seq, number, changes_bytes)
+        self.tell(record, number)
         self.changed.notify_all()
 
-    def tell(self, seq: int, number: int, changes_bytes: int | None) -> None:
+    def tell(self, record: Record, number: int) -> None:
         """Take note of view diffs that are kept for subscribers."""
-        if changes_bytes is not None:
-            self._told.append(Told(seq, number, self._told_bytes))
-            self._told_bytes += changes_bytes
+        size = record.kept_bytes
+        if size is not None:
+            self._told.append(Told(record.seq, number, self._told_bytes))
+            self._told_bytes += size
+        if record.is_remade:
+            self._last_remade = record.seq
 
     def forget(self) -> None:
         """Let go of view diffs that all subscribers have."""

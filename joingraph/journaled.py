@@ -13,6 +13,7 @@ from typing import Any, Self, cast
 from joingraph.engine import Engine
 from joingraph.engines import ClosedEngine
 from joingraph.errors import StoreError
+from joingraph.journal import Prompt
 from joingraph.keeping import FailedEngine, Keeping, follow, for_view, open_graph
 from joingraph.partitions import Moment, moment_of
 from joingraph.positions import Position
@@ -34,6 +35,7 @@ class Journaled(Readable):
     def __init__(self, keeping: Keeping) -> None:
         super().__init__(keeping.owner.view)
         self.snapshot_after: int | None = SNAPSHOT_AFTER
+        self.prompt: Prompt | None = None  # for whom view diffs are not logged but remade
         self._keeping = keeping
         self._open()
 
@@ -155,6 +157,13 @@ class Journaled(Readable):
         quarter of the last snapshot; None: never by itself.
         """
         self._snapshots.take()
+
+    def await_snapshot(self) -> None:
+        """Wait for the snapshot that is being taken in the background, if one is.
+
+        After a large load, as it would keep the processor from the first batches.
+        """
+        self._snapshots.wait()
 
     def stats(self) -> dict[str, Any]:
         """Tell the graph's size: bytes, and nodes by kind, alias and vertex; and its log's."""

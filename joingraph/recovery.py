@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -76,20 +78,22 @@ def replay_all(
     What the log has from before the snapshot is there for subscribers only.
     """
     found: list[Quarantined] = []
-    for step in told(disk.steps(), disk):
-        if step.number > upto:
-            break
+    steps = takewhile(lambda step: step.number <= upto, told(disk.steps(), disk))
+    for step, is_last in with_last_remade(steps):
         if step.number <= disk.found.number:
-            journal.tell(step.record.seq, step.number, step.record.changes_bytes)
+            journal.tell(step.record, step.number)
             continue
         try:
-            found += replay(step.record, engine, view)
+            replayed = replay(step.record, engine, view, generate=is_last)
+            found += replayed.aside
+            if is_last and replayed.changes is not None:
+                disk.keep(step.number, replayed.changes)
         except JoinGraphError as error:
             where = disk.folder.segment(step.first)
             raise StoreError(
                 f"{where}: record {step.number} cannot be replayed: {error}"
             ) from error
-        journal.note(step.record, step.number, step.record.changes_bytes)
+        journal.note(step.record, step.number)
     if disk.reader.torn and disk.lock is not None:
         log.warning(
             "%s: the last %d bytes, behind record %d, are torn or damaged and were left out",
@@ -114,17 +118,38 @@ def told(steps: Iterator[Step], disk: Disk) -> Iterator[Step]:
     show(total, total)
 
 
-def replay(record: Record, engine: Engine, view: View) -> list[Quarantined]:
+class Replayed(NamedTuple):
+    """What a record did: diffs it set aside, and the view diffs of a batch, if they were wanted."""
+
+    aside: list[Quarantined]
+    changes: pa.Table | None
+
+
+def with_last_remade(steps: Iterable[Step]) -> Iterator[tuple[Step, bool]]:
+    """Mark the last batch whose view diffs are not in the log: those of earlier ones are taken."""
+    held: list[Step] = []  # such a batch, and what came after it
+    for step in steps:
+        if step.record.is_remade:
+            yield from ((each, False) for each in held)
+            held = []
+        if held or step.record.is_remade:
+            held.append(step)
+        else:
+            yield step, False
+    yield from ((step, at == 0) for at, step in enumerate(held))
+
+
+def replay(record: Record, engine: Engine, view: View, *, generate: bool) -> Replayed:
     """Do once more what a record says was done."""
     said = record.said
     match record.kind:
         case "batch":
             entries = [checked(each, view.tables) for each in record.entries]
-            applied = engine.apply(entries, skip=bool(said["skip"]), generate=False)
+            applied = engine.apply(entries, skip=bool(said["skip"]), generate=generate)
             if applied.refused and not said["skip"]:
                 raise StoreError("it removes rows that are not there")
-            if said["quarantine"]:
-                return [set_aside(entries, each) for each in applied.refused]
+            aside = applied.refused if said["quarantine"] else []
+            return Replayed([set_aside(entries, each) for each in aside], applied.changes)
         case "load":
             engine.load([checked(each, view.tables) for each in record.entries])
         case "expire":
@@ -136,7 +161,7 @@ def replay(record: Record, engine: Engine, view: View) -> list[Quarantined]:
             pass
         case _:
             raise StoreError(f"it is of an unknown kind, {record.kind!r:.100}")
-    return []
+    return Replayed([], None)
 
 
 def checked(entry: Entry, tables: Mapping[str, Table]) -> Entry:

@@ -86,6 +86,11 @@ class Snapshots:
                 self.failure, self._failed_at = str(error), disk.behind
                 log.warning("%s: no snapshot was made: %s", disk.folder.path, error)
 
+    def wait(self) -> None:
+        """Wait until the one under way in the background is done."""
+        if self._thread is not None:
+            self._thread.join()
+
     def stop(self) -> None:
         """Give up the one under way in the background, before the graph is closed."""
         with self._beginning:

@@ -124,6 +124,10 @@ class ViewDiff:
         table = table.add_column(self._width + 2, "_seq", seq)
         return table.drop_columns(["_diff"]) if net else table
 
+    def changes(self) -> pa.Table:
+        """Give the rows as they are kept: `to_arrow` with positions, but for `_seq`."""
+        return self._table
+
     def idiffs(self) -> IDiffs:
         """Give the diffs named by part of the view's key, folded over the batch.
 

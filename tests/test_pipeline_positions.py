@@ -96,7 +96,7 @@ def test_a_micro_batch_comes_in_its_turn() -> None:
 
 def driver(home: Path | None, sinks: dict[str, Memory]) -> Driver:
     view = jg.View("SELECT id, text FROM t", tables={"t": NUMBERED})
-    options = Options("reference", "error", "fsync", ())
+    options = Options("reference", "error", "fsync", (), by_row=False)
     source = Source("t", "parquet")
     line = Line(keep(view, home, options, list(sinks)), sinks)
     return Driver({"t": source}, {"t": view.tables["t"]}, [line], None)

@@ -16,6 +16,7 @@ import xxhash
 
 from joingraph.errors import LimitError, StoreError
 from joingraph.joingraph import JoinGraph
+from joingraph.journal import Prompt
 from joingraph.pipeline.acks import Acks
 from joingraph.pipeline.changes import Diff
 from joingraph.pipeline.files import write_safely
@@ -93,13 +94,20 @@ class Durable:
     stand for is in a file that is safe before the graph commits:
 
         position-7.json    written and synced | batch applied as (7, "91c0…") | position-6.json goes
+
+    Every sink takes a batch before the next one is applied. So view diffs are not written down:
+    those of the one batch that a crash may leave undelivered are remade from the log, row for row,
+    though perhaps in another order. Where a sink goes on within a batch (`by_row`) they are logged.
     """
 
-    def __init__(self, graph: JoinGraph, folder: Path, sinks: Sequence[str]) -> None:
+    def __init__(
+        self, graph: JoinGraph, folder: Path, sinks: Sequence[str], *, by_row: bool
+    ) -> None:
         self.graph, self.folder = graph, folder
         self._number, self._position = self._read()
         self._subscribed = {name: graph.subscribe(name) for name in sinks}
         self._latest: ViewDiff | None = None
+        graph.prompt = None if by_row else Prompt(SOURCE, frozenset(sinks))
         self._acks = Acks(graph, folder / "graph")
 
     def _read(self) -> tuple[int, Position]:
@@ -163,6 +171,7 @@ class Options(NamedTuple):
     on_missing: str
     durability: str
     key_index: Sequence[str]
+    by_row: bool  # a sink of the view goes on within a batch where it was cut off
 
 
 def keep(view: View, home: Path | None, options: Options, sinks: Sequence[str]) -> Keeping:
@@ -179,4 +188,6 @@ def keep(view: View, home: Path | None, options: Options, sinks: Sequence[str]) 
         durability=options.durability,
         key_index=options.key_index,
     )
-    return InMemory(graph, sinks) if folder is None else Durable(graph, folder, sinks)
+    if folder is None:
+        return InMemory(graph, sinks)
+    return Durable(graph, folder, sinks, by_row=options.by_row)

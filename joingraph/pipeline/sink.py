@@ -1,7 +1,9 @@
 """The contract of sinks: where the view diffs of one view go, and what is promised of them.
 
 A sink gets every batch in the order of `seq`, again if it did not live to acknowledge it. One that
-knows a batch by its number is exactly once; one that does not is at least once, and says so.
+knows a batch by its number is exactly once; one that does not is at least once, and says so. A
+batch that comes again has the same rows, those of one base diff perhaps in another order; a sink
+with a true attribute `by_row` gets them in the same.
 """
 
 from __future__ import annotations

@@ -66,6 +66,7 @@ class RedisStream:
         if form not in FORMS:
             raise StoreError(f"a Redis stream has the form {form!r}; choose {' or '.join(FORMS)}")
         self.stream, self.form, self.most = stream, form, most
+        self.by_row = form == "fields"  # a batch that was cut off goes on behind its last row
         self.server = Server(url)
 
     def open(self, view: View) -> None:

@@ -202,5 +202,6 @@ def line(
     keyed = sorted(name for name in used if sources[name].by_key)
     # A row known by its key alone may never have passed the filter, and then nobody misses it.
     missing = "skip" if keyed else "error"
-    options = Options(graphs.engine, missing, graphs.durability, keyed)
+    by_row = any(getattr(sink, "by_row", False) for sink in sinks.values())
+    options = Options(graphs.engine, missing, graphs.durability, keyed, by_row)
     return Line(keep(view, graphs.home, options, list(sinks)), sinks)

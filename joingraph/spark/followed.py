@@ -113,10 +113,10 @@ def followed(path: Path) -> Generator[Journal]:
         journal = Journal(disk, state, Condition(), readonly=True)
         for step in disk.steps():
             if step.number <= disk.found.number:
-                journal.tell(step.record.seq, step.number, step.record.changes_bytes)
+                journal.tell(step.record, step.number)
             else:
                 with journal.changed:
-                    journal.note(step.record, step.number, step.record.changes_bytes)
+                    journal.note(step.record, step.number)
         yield journal
     finally:
         disk.close(complete=False)

@@ -55,6 +55,7 @@ class Disk:
         self.reader = LogReader(folder, self.identity, first_wanted(folder, self.found, state) - 1)
         self.log: Log | None = None
         self._answers: dict[int, tuple[int, int]] = {}
+        self._remade: dict[int, pa.Table] = {}  # of the last record that does not hold its own
         self._oldest = 0  # segment that is still there
         self.behind = 0  # bytes of the log that a snapshot does not have
         self._behind_before = 0  # of them, those before the last rotation
@@ -110,9 +111,21 @@ class Disk:
         """Wait until a record is as durable as was promised."""
         self.writing.sync(number)
 
+    def keep(self, number: int, changes: pa.Table) -> None:
+        """Have the view diffs of the last record that does not hold its own at hand."""
+        self._remade = {number: changes}
+
+    def has_changes(self, number: int) -> bool:
+        """Say whether the view diffs of a record are still there."""
+        return (
+            number in self._remade or number in self._answers or f"{ANSWER}{number}" in self.found
+        )
+
     def changes(self, number: int) -> pa.Table:
         """Give the view diffs that a record kept."""
         name = f"{ANSWER}{number}"
+        if number in self._remade:
+            return self._remade[number]
         if number not in self._answers:
             if name in self.found:
                 return read_stream(self.found[name])
@@ -141,7 +154,7 @@ class Disk:
         answers = [
             Block(f"{ANSWER}{each.number}", [to_stream(self.changes(each.number))])
             for each in wanted
-            if each.number in self._answers or f"{ANSWER}{each.number}" in self.found
+            if self.has_changes(each.number)
         ]
         footer = footer_of(self.owner, self.identity, state)
         write_snapshot(self.folder, number, footer, [*answers, *blocks])

@@ -46,6 +46,10 @@ class Memory:
             " source's last batch, and those that a subscriber waits for"
         )
 
+    def keep(self, number: int, changes: pa.Table) -> None:
+        """Have the view diffs of the last record that does not hold its own at hand."""
+        self._waiting[number] = changes
+
     def forget(self, before: int) -> None:
         """Drop what no subscriber waits for any more."""
         for number in [each for each in self._waiting if each < before]:

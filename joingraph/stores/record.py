@@ -33,7 +33,7 @@ class Record(NamedTuple):
     """What was done: `seq` is the graph's sequence number by then, `said` what else counts.
 
     kind        said
-    batch       skip; source, position
+    batch       skip; source, position; remade, if its view diffs are not here but can be remade
     load        source, position
     expire      table, where
     index       column
@@ -50,6 +50,18 @@ class Record(NamedTuple):
     entries: Sequence[Entry] = ()
     changes: pa.Table | None = None
     changes_bytes: int | None = None  # as read: their size, whether they were asked for or not
+
+    @property
+    def is_remade(self) -> bool:
+        """Hold if its view diffs are not in the log and may be asked for: replay remakes them."""
+        return bool(self.said.get("remade"))
+
+    @property
+    def kept_bytes(self) -> int | None:
+        """Tell what its view diffs take in the log; None if nobody may ask for them."""
+        if self.changes is not None:
+            return int(self.changes.nbytes)
+        return 0 if self.is_remade else self.changes_bytes
 
 
 class Head(NamedTuple):

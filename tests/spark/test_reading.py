@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import functions as F
 
 import joingraph as jg
+from joingraph.spark.confirm import new_files
 from joingraph.spark.datasource import GraphReader
-from joingraph.spark.lanes import Lanes, lane_columns, number_of
+from joingraph.spark.lanes import Lanes, lane_number, number_of
 from tests.spark.conftest import FOLLOWER, SQL, TWEET, rows
 
 pytestmark = pytest.mark.spark
@@ -65,12 +70,28 @@ def test_a_column_that_is_not_there_is_named(graph_path: Path) -> None:
         GraphReader({"path": str(graph_path), "columns": "tweet_id"})
 
 
-def test_names_of_files_are_asked_for_where_they_are_not_known(spark: Any) -> None:
-    names = ["file:/data/a%20b.csv", "s3://data/c.csv"]
-    rows = spark.createDataFrame([(name, 1) for name in names], "_lane STRING, x INT")
-    rows, known = rows.select(*lane_columns(), "x"), Lanes()
-    known.note(["file:///data/a%20b.csv"])
-    for _ in range(2):
-        found, told = known.collect(rows)
-        assert found.column_names == ["_file", "x"]
-        assert told == {number_of(name): name for name in names}
+def test_files_are_known_by_name_whatever_they_are_called(spark: Any, tmp_path: Path) -> None:
+    folder, place = tmp_path / "files", tmp_path / "checkpoint"
+    folder.mkdir()
+    names = {f"{each}.parquet" for each in ("a b", "a%20b", "ä", "a+b", "[a]", "a#b", "a,{b}", "?")}
+    for name in names:
+        pq.write_table(pa.table({"x": [1]}), folder / name)
+    noted, asked, found = Lanes([]), Lanes([str(folder)]), dict[int, str]()
+
+    def take(rows: Any, batch: int) -> None:
+        noted.note(new_files(place, {}))
+        found.update(noted.collect(rows)[1])
+        assert asked.collect(rows)[1] == found
+
+    stream = spark.readStream.schema("x BIGINT").parquet(str(folder))
+    rows = stream.select(lane_number(F.col("_metadata.file_path")).alias("_file"), "x")
+    writer = rows.writeStream.foreachBatch(take).option("checkpointLocation", str(place))
+    writer.trigger(availableNow=True).start().awaitTermination()
+    assert {unquote(name).rpartition("/")[2] for name in found.values()} == names
+    assert {number_of(name) for name in found.values()} == set(found)
+
+
+def test_a_file_that_is_gone_is_not_guessed_at(spark: Any, tmp_path: Path) -> None:
+    rows = spark.createDataFrame([(7, 1)], "_file LONG, x INT")
+    with pytest.raises(jg.StoreError, match=r"not in .* any more"):
+        Lanes([str(tmp_path)]).collect(rows)

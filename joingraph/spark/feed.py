@@ -5,7 +5,7 @@
     1    …                              NULL NULL | 5
 
 What is the same in all rows of a source (arrived.silent) is left out, and put back in the driver;
-so are the names of files (lanes).
+of a file's name its number travels (lanes).
 
 One query for all sources: what a micro-batch costs before any work is paid once, and the graph
 takes diffs of all tables whole or not at all.
@@ -15,19 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import ByteType, DataType, LongType
 
 from joingraph.definition import Table
 from joingraph.pipeline.arrived import META, nothing, silent, with_names
 from joingraph.pipeline.changes import INSERT, POST, PRE
 from joingraph.pipeline.model import WATCHED, Source
 from joingraph.spark.filters import quoted, wanted
-from joingraph.spark.lanes import NUMBER, lane_columns
-from joingraph.spark.sources import given, opened
+from joingraph.spark.lanes import NUMBER, lane_number
+from joingraph.spark.sources import Opened, given, opened
+from joingraph.spark.types import spark_type
 from joingraph.view import View
 
 
@@ -42,36 +45,60 @@ class Feed:
     def stream(self, sources: Mapping[str, Source], tables: Mapping[str, Table]) -> DataFrame:
         """Open all sources as one stream."""
         parts = [
-            numbered(self.one(source, tables[name]), number, source, tables[name])
+            self.one(number, source, tables[name])
             for number, (name, source) in enumerate(sources.items())
         ]
-        return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+        types = {name: type for part in parts for name, (_, type) in part.columns.items()}
+        return reduce(DataFrame.union, (part.with_all(types) for part in parts))
 
-    def one(self, source: Source, table: Table) -> DataFrame:
+    def one(self, number: int, source: Source, table: Table) -> Part:
         """Open one source, and drop the rows that matter to no view."""
         if table.name in self.readers:
-            rows = given(self.readers[table.name], source, table)
+            found = given(self.readers[table.name], source, table)
         else:
-            rows = opened(self.spark, source, table)
+            found = opened(self.spark, source, table)
         matters = None if source.debezium else wanted(self.views, table)
-        if matters is None:
-            return rows
-        if source.by_key:
-            # Old rows are known by their key alone, so nothing tells whether they mattered.
-            matters = matters | (F.col("_op") != INSERT)
-        elif source.operation and source.format != "parquet":
-            # Rows have no numbers, so what the filter left of a pair would not be known as half.
-            matters = matters | F.col("_op").isin(PRE, POST)
-        return rows.filter(F.col("_bad").isNotNull() | matters)
+        rows = found.rows if matters is None else found.rows.filter(told(found, source, matters))
+        return Part(rows, columns_of(found.said, number, source, table))
 
 
-def numbered(rows: DataFrame, number: int, source: Source, table: Table) -> DataFrame:
-    """Give a source's rows its number, and its columns names that no other source has."""
-    names = [] if source.debezium else table.schema.names
-    own = [F.col(quoted(name)).alias(f"c{number}_{at}") for at, name in enumerate(names)]
-    meta = [F.col(each) for each in META if each not in silent(source, table)]
-    meta += lane_columns() if source.format in WATCHED else []
-    return rows.select(F.lit(number).cast("byte").alias("_t"), *meta, *own)
+class Part(NamedTuple):
+    """The rows of one source, and the stream's columns that it has: how each is made, its type."""
+
+    rows: DataFrame
+    columns: Mapping[str, tuple[Column, DataType]]
+
+    def with_all(self, types: Mapping[str, DataType]) -> DataFrame:
+        """Give the rows all columns of the stream, in one step: others' are NULL."""
+        nothing = {name: (F.lit(None).cast(type), type) for name, type in types.items()}
+        made = {**nothing, **self.columns}
+        return self.rows.select(*(column.alias(name) for name, (column, _) in made.items()))
+
+
+def told(found: Opened, source: Source, matters: Column) -> Column:
+    """Say which rows the driver is told of: those that matter, and whatever it must judge."""
+    if source.by_key:
+        # Old rows are known by their key alone, so nothing tells whether they mattered.
+        matters = matters | (found.said["_op"] != INSERT)
+    elif source.operation and source.format != "parquet":
+        # Rows have no numbers, so what the filter left of a pair would not be known as half.
+        matters = matters | found.said["_op"].isin(PRE, POST)
+    return found.said["_bad"].isNotNull() | matters
+
+
+def columns_of(
+    said: Mapping[str, Column], number: int, source: Source, table: Table
+) -> dict[str, tuple[Column, DataType]]:
+    """Name a source's columns so that no other source has them, and say their types."""
+    found: dict[str, tuple[Column, DataType]] = {"_t": (F.lit(number).cast("byte"), ByteType())}
+    for name in (each for each in META if each not in silent(source, table)):
+        found[name] = said[name], spark_type(META[name])
+    if source.format in WATCHED:
+        found[NUMBER] = lane_number(said["_lane"]), LongType()
+    fields = [] if source.debezium else list(table.schema)
+    for at, field in enumerate(fields):
+        found[f"c{number}_{at}"] = F.col(quoted(field.name)), spark_type(field.type)
+    return found
 
 
 def apart(

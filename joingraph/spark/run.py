@@ -20,7 +20,7 @@ from joingraph.errors import StoreError
 from joingraph.joingraph import JoinGraph
 from joingraph.pipeline.backlog import Backlog
 from joingraph.pipeline.driver import Driver, Turn
-from joingraph.pipeline.model import Progress, Source
+from joingraph.pipeline.model import WATCHED, Progress, Source
 from joingraph.pipeline.status import Status
 from joingraph.spark.confirm import new_files
 from joingraph.spark.feed import apart
@@ -54,7 +54,8 @@ class Pipeline:
         self.on_progress: Callable[[Progress], object] | None = None
         self._query: StreamingQuery | None = None
         self._failure: BaseException | None = None
-        self._lanes, self._logs = Lanes(), dict[Path, int]()
+        watched = (each.path for each in plan.sources.values() if each.format in WATCHED)
+        self._lanes, self._logs = Lanes(watched), dict[Path, int]()
         self.backlog: Backlog | None = None
 
     @property
@@ -73,6 +74,8 @@ class Pipeline:
         """Start taking micro-batches; what an earlier run left in the outbox goes out first."""
         if self._query is not None and self._query.isActive:
             raise StoreError(f"the pipeline {self.plan.name} is running already")
+        for graph in self.graphs.values():
+            graph.await_snapshot()  # of what was just loaded: it has no stream to slow down yet
         self.driver.open()
         if self.plan.trigger == AVAILABLE_NOW:
             done = new_files(self.plan.checkpoint, {})

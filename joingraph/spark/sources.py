@@ -2,12 +2,14 @@
 
     _lane _a _b _n | _op | _bad _raw | the table's columns        (joingraph/pipeline/arrived.py)
 
-What is malformed is not dropped here: it travels on with its reason in `_bad`.
+What is malformed is not dropped here: it travels on with its reason in `_bad`. The first seven are
+given as expressions, not as a DataFrame that has them: Spark plans every micro-batch anew, and each
+step of the plan again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from importlib.metadata import version
 from typing import NamedTuple
@@ -29,6 +31,14 @@ from joingraph.spark.types import spark_schema, spark_type
 
 CORRUPT = "_corrupt"
 TEXT = ("csv", "json")
+PLACE = tuple(META)[:4]
+
+
+class Opened(NamedTuple):
+    """A source: its rows, with the table's columns, and by name what is said of each (META)."""
+
+    rows: DataFrame
+    said: Mapping[str, Column]
 
 
 class Place(NamedTuple):
@@ -40,8 +50,8 @@ class Place(NamedTuple):
     n: Column
 
 
-def opened(spark: SparkSession, source: Source, table: Table) -> DataFrame:
-    """Open a source as a stream of rows with META."""
+def opened(spark: SparkSession, source: Source, table: Table) -> Opened:
+    """Open a source as a stream."""
     if source.format in ("parquet", *TEXT):
         return files(spark, source, table)
     if source.format == "delta":
@@ -51,7 +61,7 @@ def opened(spark: SparkSession, source: Source, table: Table) -> DataFrame:
     return records(spark, source, table)
 
 
-def files(spark: SparkSession, source: Source, table: Table) -> DataFrame:
+def files(spark: SparkSession, source: Source, table: Table) -> Opened:
     """Stream the files of a folder, each in the order of its rows."""
     schema, zero = spark_schema(table.schema), F.lit(0).cast("long")
     if source.operation:
@@ -76,34 +86,31 @@ def files(spark: SparkSession, source: Source, table: Table) -> DataFrame:
         zero if source.format == "parquet" else F.col("_metadata.file_block_start"),
         number,
     )
-    rows = rows.withColumns(placed(place))
-    return wrapped(rows) if source.debezium else judged(rows, source, table)
+    return wrapped(rows, place) if source.debezium else judged(rows, place, source, table)
 
 
 def placed(place: Place) -> dict[str, Column]:
     """Name the columns of a place."""
-    return dict(zip(list(META)[:4], place, strict=True))
+    return dict(zip(PLACE, place, strict=True))
 
 
-def wrapped(rows: DataFrame) -> DataFrame:
+def wrapped(rows: DataFrame, place: Place) -> Opened:
     """Pass records on that are read in the driver."""
     nothing = {"_op": F.lit(0).cast("byte"), "_bad": F.lit(None).cast("string")}
-    return rows.withColumns({**nothing, "_raw": F.col("value")}).select(*META)
+    return Opened(rows, {**placed(place), **nothing, "_raw": F.col("value")})
 
 
-def judged(rows: DataFrame, source: Source, table: Table) -> DataFrame:
+def judged(rows: DataFrame, place: Place, source: Source, table: Table) -> Opened:
     """Say of every row what it is, and whether it can be read at all."""
     code, bad = operation(source)
     reasons = [bad, *(not_null(field) for field in table.schema if not field.nullable)]
-    kept = [F.col(quoted(name)) for name in table.schema.names]
-    record = F.to_json(F.struct(*kept))
+    record = F.to_json(F.struct(*(F.col(quoted(name)) for name in table.schema.names)))
     if CORRUPT in rows.columns:
         reasons.insert(0, F.when(F.col(CORRUPT).isNotNull(), F.lit("is malformed")))
         record = F.coalesce(F.col(CORRUPT), record)
     reason = F.coalesce(*reasons) if len(reasons) > 1 else reasons[0]
-    judged = rows.withColumns({"_op": code, "_bad": reason})
-    raw = F.when(F.col("_bad").isNotNull(), record)
-    return judged.withColumn("_raw", raw).select(*META, *kept)
+    raw = F.when(reason.isNotNull(), record)
+    return Opened(rows, {**placed(place), "_op": code, "_bad": reason, "_raw": raw})
 
 
 def operation(source: Source) -> tuple[Column, Column]:
@@ -134,7 +141,7 @@ def not_null(field: pa.Field) -> Column:
     return F.when(F.col(quoted(field.name)).isNull(), F.lit(text))
 
 
-def change_feed(spark: SparkSession, source: Source, table: Table) -> DataFrame:
+def change_feed(spark: SparkSession, source: Source, table: Table) -> Opened:
     """Stream the change feed of a Delta table."""
     reader = spark.readStream.format("delta").option("readChangeFeed", "true")
     if not {"startingVersion", "startingTimestamp"} & set(source.options):
@@ -149,23 +156,20 @@ def change_feed(spark: SparkSession, source: Source, table: Table) -> DataFrame:
             f"has {', '.join(rows.columns[:-3])}"
         )
     zero = F.lit(0).cast("long")
-    rows = rows.withColumns(placed(Place(F.lit(""), F.col("_commit_version"), zero, zero)))
-    return judged(rows, source, table)
+    return judged(rows, Place(F.lit(""), F.col("_commit_version"), zero, zero), source, table)
 
 
-def generator(spark: SparkSession, source: Source, table: Table) -> DataFrame:
+def generator(spark: SparkSession, source: Source, table: Table) -> Opened:
     """Stream made-up rows."""
     spark.dataSource.register(Generated)
     reader = spark.readStream.format("joingraph_generator").option("table", source.path)
     for name, value in source.options.items():
         reader = reader.option(name, value)
-    rows = reader.load()
-    zero = F.lit(0).cast("long")
-    rows = rows.withColumns(placed(Place(F.lit(""), F.col("_number"), zero, F.col("_number"))))
-    return judged(rows, source, table)
+    number, zero = F.col("_number"), F.lit(0).cast("long")
+    return judged(reader.load(), Place(F.lit(""), number, zero, number), source, table)
 
 
-def records(spark: SparkSession, source: Source, table: Table) -> DataFrame:
+def records(spark: SparkSession, source: Source, table: Table) -> Opened:
     """Stream records of text: a Redis stream, or a topic of Kafka."""
     if source.format == "redis":
         spark.dataSource.register(RedisEntries)
@@ -181,13 +185,14 @@ def records(spark: SparkSession, source: Source, table: Table) -> DataFrame:
     for name, value in source.options.items():
         reader = reader.option(name, value)
     try:
+        # A table may have a column of the same name as one that says where its rows stand.
         rows = reader.load().withColumns(placed(place))
     except AnalysisException as error:
         if "data source: kafka" not in str(error):
             raise
         raise StoreError(no_kafka(table)) from error
-    rows = rows.withColumn("value", F.col("value").cast("string"))
-    return wrapped(rows) if source.debezium else parsed(rows, source, table)
+    rows, place = rows.withColumn("value", F.col("value").cast("string")), Place(*map(F.col, PLACE))
+    return wrapped(rows, place) if source.debezium else parsed(rows, place, source, table)
 
 
 def no_kafka(table: Table) -> str:
@@ -200,7 +205,7 @@ def no_kafka(table: Table) -> str:
     )
 
 
-def parsed(rows: DataFrame, source: Source, table: Table) -> DataFrame:
+def parsed(rows: DataFrame, place: Place, source: Source, table: Table) -> Opened:
     """Read JSON objects as rows: every value as text, and the text as the column's type."""
     names = [*table.schema.names, *([source.operation] if source.operation else [])]
     texts = StructType([StructField(name, StringType()) for name in [*names, CORRUPT]])
@@ -214,10 +219,10 @@ def parsed(rows: DataFrame, source: Source, table: Table) -> DataFrame:
     broken = F.col("_read")[CORRUPT].isNotNull() | reduce(lambda one, other: one | other, lost)
     told = {source.operation: read[source.operation]} if source.operation else {}
     corrupt = {CORRUPT: F.when(broken, F.col("value"))}
-    return judged(rows.withColumns({**typed, **told, **corrupt}), source, table)
+    return judged(rows.withColumns({**typed, **told, **corrupt}), place, source, table)
 
 
-def given(rows: DataFrame, source: Source, table: Table) -> DataFrame:
+def given(rows: DataFrame, source: Source, table: Table) -> Opened:
     """Take a stream that the caller has opened; its rows have no places of their own."""
     if not rows.isStreaming:
         raise StoreError(
@@ -226,8 +231,7 @@ def given(rows: DataFrame, source: Source, table: Table) -> DataFrame:
         )
     check_columns(rows, source, table)
     nothing, zero = F.lit(None).cast("string"), F.lit(0).cast("long")
-    place = Place(nothing, zero, zero, zero)
-    return judged(rows.withColumns(placed(place)), source, table)
+    return judged(rows, Place(nothing, zero, zero, zero), source, table)
 
 
 def check_columns(rows: DataFrame, source: Source, table: Table) -> None:

@@ -1,10 +1,11 @@
 """`joingraph bench --pipeline`: a Spark pipeline beside PySpark written by hand, in one run.
 
     for each workload, micro-batch and size of the base tables:
-        warm up, then rounds of  empty | hand | ours  (joingraph/spark/measured.py)
+        rounds to warm up, then rounds of  empty | hand | ours  (joingraph/spark/measured.py)
     own time = a system's median micro-batch - that of `empty` in the same rounds
 
 Base tables are loaded before; the diffs come as files, one of each changing table a micro-batch.
+`--batch 1000` and `--size small` or `large` (base tables ten times as large) measure one part.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from joingraph.view import View
 
 WORKLOADS = ("fanout_10", "q3")
 COUNTED = {1_000: 10, 50_000: 3}  # diffs in a micro-batch -> how many of them are timed in a round
-GROWN = 10
+GROWN = {"small": 1, "large": 10}  # --size -> how large base tables are
+WARM_UP = 3  # rounds: until then most of what takes time is Java that is not compiled yet
 
 
 class Case(NamedTuple):
@@ -41,6 +43,11 @@ class Case(NamedTuple):
     batch: int
     counted: int
     size: Size
+
+    @property
+    def name(self) -> str:
+        """Name its data."""
+        return f"{self.workload}-{self.batch}-{self.size.users}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,21 +70,30 @@ class Line:
 def run_bench(arguments: argparse.Namespace) -> None:
     """Measure everything, print a table or lines, and save them."""
     lines = []
-    for case in cases(arguments.workloads or WORKLOADS):
+    asked = cases(arguments.workloads or WORKLOADS, arguments.batch, arguments.size)
+    for case in asked:
         with TemporaryDirectory() as folder:
-            for line in measure(case, Path(folder), rounds=arguments.repeat):
+            data = (arguments.data or Path(folder)) / case.name
+            for line in measure(case, data, Path(folder) / "diffs", rounds=arguments.repeat):
                 print(json.dumps(asdict(line)) if arguments.json else shown(line), flush=True)
                 lines.append(line)
     if arguments.save:
         print(f"saved as {save(lines, arguments.save)}")
 
 
-def cases(workloads: Sequence[str]) -> Iterator[Case]:
+def cases(workloads: Sequence[str], batch: int | None, size: str | None) -> list[Case]:
     """List what is measured; base tables that have grown change nothing else."""
-    for workload in workloads:
-        for batch, counted in COUNTED.items():
-            for times in (1, GROWN):
-                yield Case(workload, batch, counted, size_for(times, batch * (counted + 1)))
+    if batch not in (None, *COUNTED) or size not in (None, *GROWN):
+        raise JoinGraphError(
+            f"--pipeline measures --batch {' or '.join(map(str, COUNTED))} and --size "
+            f"{' or '.join(GROWN)}, found {batch} and {size}"
+        )
+    return [
+        Case(workload, diffs, counted, size_for(times, diffs * (counted + 1)))
+        for workload in workloads
+        for diffs, counted in COUNTED.items() if batch in (None, diffs)
+        for name, times in GROWN.items() if size in (None, name)
+    ]  # fmt: skip
 
 
 def size_for(times: int, diffs: int) -> Size:
@@ -87,19 +103,19 @@ def size_for(times: int, diffs: int) -> Size:
     )
 
 
-def measure(case: Case, folder: Path, *, rounds: int) -> list[Line]:
+def measure(case: Case, data: Path, diffs: Path, *, rounds: int) -> list[Line]:
     """Measure one case; systems whose rows differ are an error."""
-    prepare(case.workload, folder / "data", case.size)
-    inputs, join = read(case.workload, folder / "data"), find(case.workload).view
+    prepare(case.workload, data, case.size)
+    inputs, join = read(case.workload, data), find(case.workload).view
     view = View(join.sql(), tables=declare(join))
-    write_files(folder / "diffs", list(micro_batches(inputs, case)))
-    measured = Measured(Feed(view, join, inputs.tables, folder / "diffs"))
+    write_files(diffs, list(micro_batches(inputs, case)))
+    measured = Measured(Feed(view, join, inputs.tables, diffs))
     seconds: dict[str, list[float]] = {}
     told: dict[str, Tally] = {}
     try:
-        for number, (system, found) in enumerate(measured.rounds(rounds + 1)):
+        for number, (system, found) in enumerate(measured.rounds(WARM_UP + rounds)):
             told[system] = found.told
-            if number >= len(SYSTEMS):  # the first round warms up
+            if number >= WARM_UP * len(SYSTEMS):
                 seconds.setdefault(system, []).extend(found.seconds)
     finally:
         measured.close()

@@ -6,7 +6,8 @@
 
 All three hand Arrow to the driver, and a round times each of them in turn. What is timed is a whole
 micro-batch, from the end of one to the end of the next; the first of a stream starts it and is not
-counted. What is left over `empty` is a system's own time.
+counted. Rows that came out are added up while the clock stands, and let go, as a sink would do.
+What is left over `empty` is a system's own time.
 """
 
 from __future__ import annotations
@@ -54,21 +55,30 @@ class Round(NamedTuple):
 
 
 class Stopwatch:
-    """Notes when micro-batches end, and what came out of them."""
+    """Times micro-batches by their ends, and adds up what came out of them."""
 
     def __init__(self) -> None:
-        self.ends: list[float] = []
-        self.told: list[pa.Table] = []
+        self.seconds: list[float] = []
+        self.told = Tally()
+        self._rows: list[pa.Table] = []
+        self._since: float | None = None
+
+    def take(self, rows: pa.Table) -> None:
+        """Take what came out; it is looked at when the clock stands."""
+        self._rows.append(rows)
 
     def lap(self, *_: object) -> None:
-        """Note the end of a micro-batch."""
-        self.ends.append(time.perf_counter())
+        """End a micro-batch."""
+        if self._since is not None:
+            self.seconds.append(time.perf_counter() - self._since)
+        blocks = (block for rows in self._rows for block in rows.to_batches())
+        self.told = sum((tally(block) for block in blocks), self.told)
+        self._rows.clear()
+        self._since = time.perf_counter()
 
     def round(self) -> Round:
-        """Tell the times between the ends; rows are counted when the clock has stopped."""
-        seconds = [after - before for before, after in zip(self.ends, self.ends[1:], strict=False)]
-        blocks = (block for table in self.told for block in table.to_batches())
-        return Round(seconds, sum((tally(block) for block in blocks), Tally()))
+        """Tell the times between the ends, and what came out."""
+        return Round(self.seconds, self.told)
 
 
 def write_files(folder: Path, batches: Sequence[Mapping[str, pa.Table]]) -> None:
@@ -116,7 +126,7 @@ class Measured:
         def take(rows: DataFrame, batch: int) -> None:
             diffs = apart(rows, self.feed)
             found = delta(self.feed.join, base, diffs)
-            watch.told.append(found.toArrow())
+            watch.take(found.toArrow())
             for name, new in diffs.items():
                 base[name] = base[name].union(new)
             watch.lap()
@@ -135,7 +145,7 @@ class Measured:
                            "options": files}
                     for name in self.feed.tables
                 },
-                sink=watch.told.append,
+                sink=watch.take,
                 path=folder,
                 spark=self.spark,
             )  # fmt: skip

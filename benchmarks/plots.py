@@ -44,6 +44,7 @@ MODES = {
     "global": ("D", "#1f77b4"),
     "exact": ("P", "#9467bd"),
 }
+STYLES = {"reference": ":", "unprefetched": "--"}
 Value = Callable[[Run], float | None]
 Runs = Mapping[tuple[str, str], list[Run]]  # (mode, workload) -> best run of each system
 
@@ -158,7 +159,7 @@ def draw_lines(panels: Sequence[Panel], runs: Runs) -> Figure | None:
         else:
             axes.set_xscale("log")
         axes.grid(alpha=0.3)
-    figure.legend(labels.values(), labels, loc="outside lower center", ncols=2 * len(panels))
+    figure.legend(labels.values(), labels, loc="outside lower center", ncols=len(panels) + 1)
     return figure
 
 
@@ -176,7 +177,7 @@ def draw_line(axes: Axes, panel: Panel, found: Sequence[Run]) -> list[Line2D]:
     """Draw one system's points and connect them."""
     points = sorted((panel.places[run.workload], panel.value(run) or 0.0) for run in found)
     mark, colour = MODES.get(found[0].lookahead or "", ("o", COLOURS[found[0].system]))
-    style = ":" if found[0].engine == "reference" else "-"
+    style = STYLES.get(found[0].engine or "", "-")
     lines: list[Line2D] = axes.plot(*zip(*points, strict=True), marker=mark, ls=style, color=colour)
     return lines
 

@@ -52,7 +52,8 @@ class Strided(NamedTuple):
 
 def plain(words: Words) -> Strided:
     """Describe words that are an array of their own; NULL is among them already."""
-    return Strided(words.ctypes.data, words.strides[0], 0, 0, True, (words,))
+    words = np.ascontiguousarray(words)
+    return Strided(address_of(words), 8, 0, 0, True, (words,))
 
 
 def matrix_of(columns: Sequence[Words], length: int) -> Words:

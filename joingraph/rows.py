@@ -37,9 +37,8 @@ def to_table(rows: object, table: Table, entry: str) -> pa.Table:
     >>> to_table([(7, "hello")], tweet, "insert into tweet").to_pylist()
     [{'tweetId': 7, 'text': 'hello'}]
     """
-    if isinstance(rows, pa.Table) and rows.schema.equals(table.schema):
-        found = rows
-    else:
+    found: Any = rows
+    if not isinstance(rows, pa.Table) or not found.schema.equals(table.schema):
         columns = _declared_columns(rows, table, entry)
         found = pa.Table.from_arrays(columns, schema=table.schema)
     for field in table.required:
@@ -47,7 +46,7 @@ def to_table(rows: object, table: Table, entry: str) -> pa.Table:
     return found
 
 
-def _declared_columns(rows: object, table: Table, entry: str) -> list[pa.ChunkedArray]:
+def _declared_columns(rows: Any, table: Table, entry: str) -> list[pa.ChunkedArray]:
     """Give the declared columns, of the declared types but for what may be NULL."""
     if isinstance(rows, pa.Table) and rows.schema.equals(table.nullable):
         return list(rows.columns)

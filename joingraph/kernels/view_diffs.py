@@ -5,7 +5,7 @@
                                                  2   insert         1        0
 
 Base diffs that one alias feels need no folding where their rows are different, and no column is
-copied then.
+copied then; where that is known before the rows are seen, blocks need not be put together either.
 """
 
 from __future__ import annotations
@@ -45,6 +45,9 @@ class ViewDiffs:
         self.plain = outputs.are_slots and are_single(ops)
         if self.moves:
             self.plain &= outputs.told_apart and not outputs.plan.residuals
+        # From before to after an update of join attributes, a key that others tell may change.
+        updates = bool((ops[:, O_KIND] == UPDATE).any())
+        self.distinct = outputs.all_keyed or (outputs.told_apart and not updates)
         self.positions = positions
 
     def table(self, parts: Sequence[Paths], *, paired: bool = True) -> pa.Table:
@@ -52,7 +55,7 @@ class ViewDiffs:
         outputs, plain = self.outputs, self.plain and (paired or not self.moves)
         if plain and outputs.plan.residuals:
             parts = [each.kept(outputs.holding(each)) for each in parts]
-        if plain and outputs.all_keyed and not self.moves and parts:
+        if plain and self.distinct and not self.moves and parts:
             return pa.concat_tables([self.as_they_are(each) for each in parts])
         paths = joined(parts, len(outputs.all_words))
         if plain and self.are_different(paths):
@@ -70,9 +73,8 @@ class ViewDiffs:
     def are_different(self, paths: Paths) -> bool:
         """Hold if no base diff has equal rows, but for what a move does not change."""
         outputs, kinds = self.outputs, self.ops[paths.ops, O_KIND]
-        if outputs.all_keyed:
+        if self.distinct:
             return True
-        # From before to after an update of join attributes, a key that others tell may change.
         mark = kinds == UPDATE if outputs.told_apart else np.ones(len(kinds), bool)
         return not mark.any() or all_distinct(paths, outputs.told, mark)
 

@@ -34,7 +34,9 @@ class Tally(NamedTuple):
 
 
 def tally(rows: Rows) -> Tally:
-    """Read all values of a block of view rows."""
+    """Read all values of view rows, where they lie: what comes in parts is read part by part."""
+    if isinstance(rows, pa.Table):
+        return sum((tally(part) for part in rows.to_batches()), Tally())
     names = [name for name in rows.schema.names if not name.startswith("_")]
     counts = _multiplicities(rows)
     total = 0

@@ -178,8 +178,8 @@ def test_only_keeps_pairs_whole() -> None:
 @pytest.mark.parametrize(
     ("source", "declared", "expected"),
     [
-        (Source("t", "parquet"), "id BIGINT", {"_lane", "_b", "_op", "_bad", "_raw"}),
-        (Source("t", "parquet"), "id BIGINT NOT NULL", {"_lane", "_b", "_op"}),
+        (Source("t", "parquet"), "id BIGINT", {"_lane", "_b", "_n", "_op", "_bad", "_raw"}),
+        (Source("t", "parquet"), "id BIGINT NOT NULL", {"_lane", "_b", "_n", "_op"}),
         (Source("t", "parquet", operation="op"), "id BIGINT", {"_lane", "_b"}),
         (Source("t", "csv"), "id BIGINT", {"_lane"}),
         (Source("t", "redis"), "id BIGINT", set()),

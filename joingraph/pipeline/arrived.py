@@ -76,15 +76,16 @@ def tell(rows: pa.Table, source: Source, table: Table) -> Told:
 def silent(source: Source, table: Table) -> set[str]:
     """Name the columns of META that nobody carries: 0 or NULL in every row, or told otherwise.
 
-    They cost more than the rows' own columns, most of all the texts. The lane of a row from a file
-    is the file's name, of which a number travels (`with_names`).
+    They cost more than the rows' own columns, most of all the texts and the number of a row in its
+    Parquet file, which only tells halves of a pair apart: inserts have none. The lane of a row from
+    a file is the file's name, of which a number travels (`with_names`).
     """
     found = {"_lane"} if source.format in WATCHED else set[str]()
     if source.format != "parquet" or source.debezium:
         return found
     found.add("_b")
     if not source.operation:
-        found.add("_op")
+        found |= {"_n", "_op"}
         if all(field.nullable for field in table.schema):
             found |= {"_bad", "_raw"}
     return found

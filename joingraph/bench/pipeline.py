@@ -33,7 +33,7 @@ from joingraph.view import View
 WORKLOADS = ("fanout_10", "q3")
 COUNTED = {1_000: 10, 50_000: 3}  # diffs in a micro-batch -> how many of them are timed in a round
 GROWN = {"small": 1, "large": 10}  # --size -> how large base tables are
-WARM_UP = 3  # rounds: until then most of what takes time is Java that is not compiled yet
+WARM_UP = 6  # rounds: until then much of what takes time is Java that is not compiled yet
 
 
 class Case(NamedTuple):

@@ -7,7 +7,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test style types golden check kernels spark nightly crash fuzz bench clean
+.PHONY: help demo test style types golden check kernels checked spark nightly crash fuzz bench clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -35,6 +35,9 @@ check: style types golden ## style, types and golden scripts, in under a minute
 
 kernels: $(READY) ## test the compiled graph's kernels alone
 	@$(BIN)/python -m pytest -q -m kernels tests/test_kernels.py tests/test_kernels_parts.py
+
+checked: .venv/.ready-spark ## run the suite with every memory access of the kernels checked (an hour)
+	@JOINGRAPH_KERNELS=checked $(BIN)/python -m pytest -q
 
 crash: $(READY) ## kill a process that keeps a graph N times, and damage its files (N=1000)
 	@$(BIN)/python -m tests.crash --kills $(N) --save $(CRASHES)

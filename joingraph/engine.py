@@ -21,6 +21,7 @@ from joingraph.factorised import Factorised
 from joingraph.progress import Progress
 from joingraph.reading import Reading, Touched
 from joingraph.stores.snapshot import Block, Part
+from joingraph.viewdiff import DiffRows
 from joingraph.ways import Way
 
 
@@ -37,7 +38,7 @@ Ready = Callable[[list[Refused]], None]
 class Applied(NamedTuple):
     """What a batch did: the rows of the view diff (viewdiff.py), and what was left out of it."""
 
-    changes: pa.Table
+    changes: DiffRows
     refused: list[Refused]
     net: Callable[[pa.Table], pa.Table] | None = None  # folds the rows, if the engine knows how
 

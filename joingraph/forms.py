@@ -9,17 +9,22 @@ import pyarrow as pa
 
 from joingraph.factorised import Factorised
 from joingraph.idiffs import IDiffs
-from joingraph.viewdiff import Forms
+from joingraph.viewdiff import DiffRows, Forms, made_of
 
 FORMS = ("rows", "idiffs", "factorised")
 FromRows = Callable[[pa.Table], IDiffs]
 
 
 def made_as_rows(
-    changes: pa.Table, idiffs: FromRows, net: Callable[[pa.Table], pa.Table] | None = None
+    changes: DiffRows, idiffs: FromRows, net: Callable[[pa.Table], pa.Table] | None = None
 ) -> Forms:
     """Rows fold to i-diffs; multiplied out as they are, they stay so."""
-    return Forms(lambda: changes, lambda: idiffs(changes), lambda: Factorised({}, changes), net)
+    return Forms(
+        lambda: changes,
+        lambda: idiffs(changes.table),
+        lambda: Factorised({}, changes.table),
+        net,
+    )
 
 
 def made_as_idiffs(found: IDiffs) -> Forms:
@@ -30,4 +35,4 @@ def made_as_idiffs(found: IDiffs) -> Forms:
 def made_factorised(found: Factorised, idiffs: FromRows) -> Forms:
     """Nested lists multiply out to rows, when somebody asks for them."""
     rows = cache(found.flatten)
-    return Forms(rows, lambda: idiffs(rows()), lambda: found)
+    return Forms(made_of(rows), lambda: idiffs(rows()), lambda: found)

@@ -30,7 +30,7 @@ from joingraph.stores.log import DURABILITIES
 from joingraph.stores.record import Record
 from joingraph.streaming import Stream, StreamingEngine, do_nothing, never_fails, one_table
 from joingraph.view import View
-from joingraph.viewdiff import Forms, ViewDiff
+from joingraph.viewdiff import DiffRows, Forms, ViewDiff, made_of
 
 ON_MISSING = ("error", "skip", "quarantine")
 
@@ -141,7 +141,7 @@ class JoinGraph(Journaled):
                 rows = self._journal.answer(again, self.view.schema)
                 idiffs = self._from_rows((), ())
                 self._settle(again.number)
-                return ViewDiff(Forms(rows, lambda: idiffs(rows())), again.seq)
+                return ViewDiff(Forms(made_of(rows), lambda: idiffs(rows())), again.seq)
             entries = read_batch(batch, self.view.tables, self._key_index)
             kept = self._journal.keeps(source)
             remade = kept and not self.maintain_only and self._journal.remakes(source, self.prompt)
@@ -211,7 +211,8 @@ class JoinGraph(Journaled):
             kept = changes if self._journal.keeps(None) else None
             number = self._commit(Record("expire", seq, said, (), kept))
         self._settle(number)
-        return ViewDiff(made_as_rows(changes, self._from_rows((), ())), seq)
+        made = made_as_rows(DiffRows.of(changes), self._from_rows((), ()))
+        return ViewDiff(made, seq)
 
     def _carried_out_logged(self, record: Record) -> tuple[int, list[Refused], ViewDiff]:
         """Log a batch once it cannot be refused, and carry it out while the disk is at work.
@@ -264,7 +265,7 @@ class JoinGraph(Journaled):
             parts.entries, skip=False, generate=True, silent=parts.silent, keep=keep
         )
         assert not applied.refused, "what a batch removes, its folded diffs remove"
-        idiffs = make_idiffs(self.view.plan, self._keyed, parts.diffs, applied.changes)
+        idiffs = make_idiffs(self.view.plan, self._keyed, parts.diffs, applied.changes.table)
         return refused, made_as_idiffs(idiffs)
 
     def _from_rows(self, entries: Sequence[Entry], refused: Sequence[Refused]) -> FromRows:

@@ -27,6 +27,7 @@ from joingraph.stores.log_reader import Step
 from joingraph.stores.record import HEAD, Record, decode, encode
 from joingraph.stores.snapshot import Block
 from joingraph.view import View
+from joingraph.viewdiff import DiffRows
 
 TOLD_EVERY_S = 1.0
 ASIDE = "aside"  # the block of diffs that were set aside
@@ -87,7 +88,7 @@ def replay_all(
             replayed = replay(step.record, engine, view, generate=is_last)
             found += replayed.aside
             if is_last and replayed.changes is not None:
-                disk.keep(step.number, replayed.changes)
+                disk.keep(step.number, replayed.changes.table)
         except JoinGraphError as error:
             where = disk.folder.segment(step.first)
             raise StoreError(
@@ -122,7 +123,7 @@ class Replayed(NamedTuple):
     """What a record did: diffs it set aside, and the view diffs of a batch, if they were wanted."""
 
     aside: list[Quarantined]
-    changes: pa.Table | None
+    changes: DiffRows | None
 
 
 def with_last_remade(steps: Iterable[Step]) -> Iterator[tuple[Step, bool]]:

@@ -50,6 +50,7 @@ from joingraph.reading import Reading, Touched
 from joingraph.stats import stats
 from joingraph.stores.snapshot import Block
 from joingraph.streaming import one_table
+from joingraph.viewdiff import DiffRows
 from joingraph.ways import Way
 
 Changes = tuple[Change | Move, ...]
@@ -99,14 +100,14 @@ class ReferenceEngine:
                     if generate and number >= told_from:
                         found += self.effects(number, changed)
             made = to_rows(self.plan, found)
-        return Applied(made, refused)
+        return Applied(DiffRows.of(made), refused)
 
     def stream(
         self, entries: Sequence[Entry], *, skip: bool, generate: bool
     ) -> tuple[Generator[pa.Table], list[Refused]]:
         """Find what a batch is refused for, then apply it while its view diffs are taken."""
         applied = self.apply(entries, skip=skip, generate=generate)
-        return one_table(applied.changes.drop_columns(["_diff"])), applied.refused
+        return one_table(applied.changes.rows), applied.refused
 
     def factorise(
         self, entries: Sequence[Entry], *, skip: bool, keep: bool = True

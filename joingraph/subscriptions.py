@@ -19,7 +19,7 @@ from joingraph.errors import StoreError
 from joingraph.factorised import Factorised
 from joingraph.journal import Journal
 from joingraph.stores.record import Record
-from joingraph.viewdiff import Forms, ViewDiff
+from joingraph.viewdiff import DiffRows, Forms, ViewDiff
 
 WAITING_BYTES = 256 << 20  # of view diffs that wait for a subscriber, unless it says otherwise
 SUBSCRIBERS_MAX = 1_000
@@ -104,7 +104,7 @@ def is_whole(given: object) -> bool:
 
 def as_rows(changes: pa.Table) -> Forms:
     """Give view diffs by rows, the one form in which they are kept."""
-    return Forms(lambda: changes, None, partial(Factorised, {}, changes))
+    return Forms(lambda: DiffRows.of(changes), None, partial(Factorised, {}, changes))
 
 
 def subscribe(journal: Journal, name: str, *, max_bytes: int, when_full: str) -> Subscription:

@@ -14,7 +14,7 @@ can be had from that one is given on request.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -31,13 +31,14 @@ if TYPE_CHECKING:
     from joingraph.idiffs import IDiffs
 
 SIGNS = {"insert": 1, "delete": -1, "update_preimage": -1, "update_postimage": 1}
-META = pa.schema(
+HAPPENED = pa.schema(
     [
         pa.field("_change_type", pa.dictionary(pa.int8(), pa.string())),
         pa.field("_count", pa.int64()),
-        pa.field("_diff", pa.int64()),
     ]
 )
+DIFF = pa.field("_diff", pa.int64())
+META = HAPPENED.append(DIFF)
 WORDS = pa.array(SIGNS, pa.string())
 CODES = {word: code for code, word in enumerate(SIGNS)}
 Numbers = npt.NDArray[np.int64]
@@ -49,22 +50,45 @@ def change_table(
 ) -> pa.Table:
     """Put rows of the view and what happened to each side by side."""
     codes = pa.array([CODES[kind] for kind in kinds], pa.int8())
-    return beside(rows, codes, pa.array(counts, pa.int64()), pa.array(diffs, pa.int64()))
+    told = beside(rows, codes, pa.array(counts, pa.int64()))
+    return told.append_column(DIFF, pa.array(diffs, pa.int64()))
 
 
-def beside(rows: pa.Table, codes: pa.Array, counts: pa.Array, diffs: pa.Array) -> pa.Table:
-    """Put rows of the view beside codes of change types, counts and base diffs."""
-    meta = [pa.DictionaryArray.from_arrays(codes, WORDS), counts, diffs]
-    return pa.table([*rows.columns, *meta], schema=pa.schema([*rows.schema, *META]))
+def beside(rows: pa.Table, codes: pa.Array, counts: pa.Array) -> pa.Table:
+    """Put rows of the view beside codes of change types and counts."""
+    happened = [pa.DictionaryArray.from_arrays(codes, WORDS), counts]
+    return pa.table([*rows.columns, *happened], schema=pa.schema([*rows.schema, *HAPPENED]))
+
+
+class DiffRows:
+    """The rows of a view diff; which base diff each comes from is written out when asked for."""
+
+    def __init__(self, rows: pa.Table, diffs: Callable[[], pa.Array | pa.ChunkedArray]) -> None:
+        self.rows, self._diffs = rows, diffs
+
+    @classmethod
+    def of(cls, table: pa.Table) -> DiffRows:
+        """Take a table that has its `_diff` already."""
+        return cls(table.drop_columns([DIFF.name]), lambda: table.column(DIFF.name))
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """Give the rows with `_diff`."""
+        return self.rows.append_column(DIFF, self._diffs())
 
 
 class Forms(NamedTuple):
     """The forms of a batch's view diffs, each made when asked for; None where it cannot be."""
 
-    rows: Callable[[], pa.Table] | None
+    rows: Callable[[], DiffRows] | None
     idiffs: Callable[[], IDiffs] | None = None
     factorised: Callable[[], Factorised] | None = None
     net: Callable[[pa.Table], pa.Table] | None = None  # folds rows faster than anybody could
+
+
+def made_of(table: Callable[[], pa.Table]) -> Callable[[], DiffRows]:
+    """Give the rows of a table that somebody makes, or refuses to make, when asked."""
+    return lambda: DiffRows.of(table())
 
 
 class ViewDiff:
@@ -72,7 +96,7 @@ class ViewDiff:
 
     >>> import pyarrow as pa
     >>> table = change_table(pa.table({"n": [7, 7]}), ["insert", "delete"], [2, 1], [0, 1])
-    >>> diff = ViewDiff(Forms(lambda: table), 1)
+    >>> diff = ViewDiff(Forms(made_of(lambda: table)), 1)
     >>> diff.rows()
     [('insert', (7,), 2), ('delete', (7,), 1)]
     >>> diff.net()
@@ -84,14 +108,14 @@ class ViewDiff:
         self._forms = forms
 
     def __len__(self) -> int:
-        return int(self._table.num_rows)
+        return int(self._changes.rows.num_rows)
 
     def __repr__(self) -> str:
         shown = f"rows={len(self)}" if self._forms.rows else f"idiffs={len(self.idiffs())}"
         return f"ViewDiff(seq={self.seq}, {shown})"
 
     @cached_property
-    def _table(self) -> pa.Table:
+    def _changes(self) -> DiffRows:
         if self._forms.rows is None:
             raise DiffError(
                 'this batch was applied with form="idiffs", so its rows were not made; ask'
@@ -101,11 +125,11 @@ class ViewDiff:
 
     @property
     def _width(self) -> int:
-        return int(self._table.num_columns) - len(META)
+        return int(self._changes.rows.num_columns) - len(HAPPENED)
 
     def rows(self) -> list[ViewRow]:
         """List (change type, row, count) in the order of the base diffs."""
-        return listed(self._table, self._width)
+        return listed(self._changes.rows, self._width)
 
     def net(self) -> list[ViewRow]:
         """List what is left when the whole batch is folded: inserts and deletes, a row once."""
@@ -117,16 +141,16 @@ class ViewDiff:
         With `positions` also `_seq`, the batch, and `_diff`, the base diff in it; folded rows have
         no `_diff`.
         """
-        table = self._folded() if net else self._table
+        rows = self._folded() if net else self._changes.rows
         if not positions:
-            return table.drop_columns(["_diff"])
-        seq = pa.array(np.full(table.num_rows, self.seq, np.int64))
-        table = table.add_column(self._width + 2, "_seq", seq)
-        return table.drop_columns(["_diff"]) if net else table
+            return rows
+        rows = self._changes.table if not net else rows
+        seq = pa.array(np.full(rows.num_rows, self.seq, np.int64))
+        return rows.add_column(self._width + len(HAPPENED), "_seq", seq)
 
     def changes(self) -> pa.Table:
         """Give the rows as they are kept: `to_arrow` with positions, but for `_seq`."""
-        return self._table
+        return self._changes.table
 
     def idiffs(self) -> IDiffs:
         """Give the diffs named by part of the view's key, folded over the batch.
@@ -150,9 +174,8 @@ class ViewDiff:
 
     def _folded(self) -> pa.Table:
         """Keep the first appearance of each row that has changed on balance, with that balance."""
-        if self._forms.net is not None:
-            return self._forms.net(self._table)
-        return folded(self._table, self._width)
+        fold = self._forms.net or partial(folded, width=self._width)
+        return fold(self._changes.rows)
 
 
 def folded(changes: pa.Table, width: int) -> pa.Table:
@@ -180,9 +203,9 @@ def signed_counts(changes: pa.Table) -> Numbers:
 def left_over(changes: pa.Table, width: int, first: Numbers, balance: Numbers) -> pa.Table:
     """Keep some rows of a view diff, each with its balance."""
     codes = np.where(balance > 0, CODES["insert"], CODES["delete"]).astype(np.int8)
-    arrays = [pa.array(each) for each in (codes, np.abs(balance), np.zeros_like(balance))]
     rows = changes.select(range(width))
-    return beside(rows if len(first) == len(rows) else rows.take(first), *arrays)
+    rows = rows if len(first) == len(rows) else rows.take(first)
+    return beside(rows, pa.array(codes), pa.array(np.abs(balance)))
 
 
 def told_apart(column: pa.ChunkedArray) -> pa.Array:

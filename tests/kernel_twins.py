@@ -50,7 +50,7 @@ class Twins:
 
 def bag(applied: Applied) -> Counter[str]:
     """Count the rows of a view diff, with their base diff."""
-    return Counter(map(repr, applied.changes.to_pylist()))
+    return Counter(map(repr, applied.changes.table.to_pylist()))
 
 
 def scanned(engine: Engine) -> Counter[str]:

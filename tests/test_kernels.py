@@ -106,7 +106,7 @@ def test_a_diff_larger_than_a_block_goes_on_in_the_next(own_kernels: bool) -> No
     before = twins.compiled.count()
     batch = read_batch([("insert", "r", [(1, 2, 7, 7)])], twins.view.tables)
     applied = twins.compiled.apply(batch, skip=False, generate=True)
-    assert sum(applied.changes["_count"].to_pylist()) == twins.compiled.count() - before
+    assert sum(applied.changes.rows["_count"].to_pylist()) == twins.compiled.count() - before
     assert twins.compiled.count() - before > side * side
 
 
@@ -194,7 +194,7 @@ def test_what_was_found_dead_comes_alive_when_its_witness_does(own_kernels: bool
     dead, rows = [], []
     for alias in (2, 1, 3, 4, 1):
         batch = read_batch([("insert", "r", [(alias - 1, alias, 9, alias)])], twins.view.tables)
-        rows.append(twins.compiled.apply(batch, skip=False, generate=True).changes.num_rows)
+        rows.append(twins.compiled.apply(batch, skip=False, generate=True).changes.rows.num_rows)
         twins.compiled.check()
         dead.append(dead_entries(twins.compiled))
     assert rows == [0, 0, 0, 1, 1]

@@ -20,7 +20,7 @@ from joingraph.kernels.feed import Feed
 from joingraph.kernels.intrinsics import check_fences
 from joingraph.kernels.layout import lay_out
 from joingraph.kernels.memory import Words, address_of, lent
-from joingraph.kernels.paths import Paths, read_block
+from joingraph.kernels.paths import Paths
 from joingraph.kernels.plugs import Plugs
 from joingraph.kernels.rows import inverse
 from joingraph.kernels.run import run
@@ -126,4 +126,4 @@ class Carrying:
                 self._done[-1] = self._done[-1][: int(words[f.CURSOR])]
                 raise MissedError
             if words[f.ROWS]:
-                yield read_block(words, memory.block.words, memory.segments.words)
+                yield memory.filling.paths()

@@ -26,7 +26,7 @@ class Cutter:
 
     def __init__(self, outputs: Outputs, ops: Words) -> None:
         self.outputs, self.ops = outputs, ops
-        self.view_diffs = ViewDiffs(outputs, ops, positions=False)
+        self.view_diffs = ViewDiffs(outputs, ops)
         self.waiting: list[Paths] = []
         self.parted = -1  # the base diff that is given in parts
 
@@ -54,4 +54,4 @@ class Cutter:
     def part(self, paths: Paths, *, paired: bool) -> Iterator[pa.Table]:
         """Make the view diff of some paths, if there are any."""
         if len(paths):
-            yield self.view_diffs.table([paths], paired=paired)
+            yield self.view_diffs.rows([paths], paired=paired).rows

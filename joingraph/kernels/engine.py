@@ -134,7 +134,7 @@ class CompiledEngine(Carrying):
             if quiet:
                 self._carry_out(ops[:quiet], matrices, generate=False)
             parts = self._carry_out(ops[quiet:], matrices, generate=generate)
-            changes = ViewDiffs(self.outputs, ops[quiet:]).table(parts)
+            changes = ViewDiffs(self.outputs, ops[quiet:]).rows(parts)
         fold = as_it_is if are_different(self.outputs, ops[quiet:]) else partial(net, self.outputs)
         return Applied(changes, batch.refused, fold)
 
@@ -157,7 +157,7 @@ class CompiledEngine(Carrying):
             self._begun(ops, generate=generate) as parts,
             suppress(GeneratorExit),
         ):
-            yield cutter.view_diffs.table([])
+            yield cutter.view_diffs.rows([]).rows
             for paths in parts:
                 yield from cutter.cut(paths, int(self.memory.words[f.CURSOR]))
             yield from cutter.rest()
@@ -195,7 +195,7 @@ class CompiledEngine(Carrying):
                 parts += [each.moved(part.start) for each in found]
                 if not generate:
                     nester.add_ops(ops[part])
-            changes = ViewDiffs(self.outputs, ops).table(parts)
+            changes = ViewDiffs(self.outputs, ops).rows(parts).table
         return Factorised(nester.tables(), changes), batch.refused
 
     def fanout(self, entries: Sequence[Entry], *, skip: bool) -> tuple[int, bool, list[Refused]]:
@@ -216,7 +216,7 @@ class CompiledEngine(Carrying):
         batch = Admitted(ops, Feed(ops, matrices, (len(ops),), ()), [])
         with self._atomic(batch, keep=True):
             parts = self._carry_out(ops, matrices, generate=generate)
-            return ViewDiffs(self.outputs, ops).table(parts)
+            return ViewDiffs(self.outputs, ops).rows(parts).table
 
     def missing(self, entries: Sequence[Entry]) -> list[Refused]:
         """Name the diffs of a batch that remove a row which is not there; change nothing."""

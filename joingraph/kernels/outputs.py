@@ -28,7 +28,7 @@ from joingraph.kernels.words import from_words, is_text, to_words
 from joingraph.plan.keyed import keyed_aliases
 from joingraph.plan.model import Plan, Slot
 from joingraph.plan.told_apart import are_told_apart
-from joingraph.viewdiff import META
+from joingraph.viewdiff import HAPPENED
 
 
 class Kept(NamedTuple):
@@ -47,11 +47,7 @@ class Outputs:
     def __init__(self, plan: Plan, layout: Layout, interner: Interner) -> None:
         self.plan, self.interner = plan, interner
         self.schema = plan.definition.schema
-        # With where a row came from, and without.
-        self.told_schema = {
-            positions: pa.schema([*self.schema, *(META if positions else list(META)[:-1])])
-            for positions in (True, False)
-        }
+        self.told_schema = pa.schema([*self.schema, *HAPPENED])
         first, ends = 0, dict[Slot, int]()
         for slot in layout.slots:
             first = ends[slot] = first + words_of(slot.stored)

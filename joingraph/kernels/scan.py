@@ -18,7 +18,7 @@ from queue import Empty, SimpleQueue
 import pyarrow as pa
 
 from joingraph.kernels import fields as f
-from joingraph.kernels.blocks import Blocks
+from joingraph.kernels.blocks import Blocks, Filling
 from joingraph.kernels.fields import (
     CURSOR,
     DONE,
@@ -40,23 +40,20 @@ from joingraph.kernels.lookahead import complete
 from joingraph.kernels.memory import reserve
 from joingraph.kernels.odometer import begin, walk
 from joingraph.kernels.outputs import Outputs
-from joingraph.kernels.paths import Paths, read_block
+from joingraph.kernels.paths import Paths
 from joingraph.kernels.state import GraphMemory
 
 RANGE = 256  # values that a reader takes at once
-WORTH_LENDING_ROWS = f.BLOCK_ROWS // 2
 
 
 class Reader:
     """One of the workers of a scan: fills its block from one range of values after the other."""
 
     def __init__(self, memory: GraphMemory, vertex: int, blocks: Blocks) -> None:
-        self.memory, self.vertex, self.blocks = memory, vertex, blocks
+        self.memory, self.vertex = memory, vertex
         layout = memory.layout
         sources = f.SOURCE_WORDS * (len(layout.vertices) + len(layout.aliases))
         wheels = f.WALK_WORDS * (len(layout.aliases) + 2)
-        self.block = blocks.take()
-        self.segments = reserve(f.SEGMENT_WORDS * (f.BLOCK_ROWS + 8))
         self.state = reserve(STATE_WORDS + sources + wheels)
         self.words = self.state.words
         self.words[:STATE_WORDS] = memory.words[:STATE_WORDS]
@@ -65,7 +62,7 @@ class Reader:
         self.words[STATE_WORDS : STATE_WORDS + sources] = memory.words[at : at + sources]
         self.words[SOURCES] = self.state.address + STATE_WORDS * 8
         self.words[f.WHEELS] = self.state.address + (STATE_WORDS + sources) * 8
-        self.words[f.OUT], self.words[f.SEGMENTS] = self.block.address, self.segments.address
+        self.filling = Filling(self.words, blocks)
         self.words[CURSOR], self.words[OP_COUNT], self.words[PHASE] = 0, 0, P_START
 
     def paths(self, ranges: SimpleQueue[range]) -> Paths | None:
@@ -78,13 +75,7 @@ class Reader:
             except Empty:
                 break
             self.words[CURSOR], self.words[OP_COUNT] = values.start, values.stop
-        if not self.words[f.ROWS]:
-            return None
-        if self.words[f.ROWS] < WORTH_LENDING_ROWS:
-            return read_block(self.words, self.block.words, self.segments.words)
-        lent, self.block = self.blocks.lend(self.block), self.blocks.take()
-        self.words[f.OUT] = self.block.address
-        return read_block(self.words, lent, self.segments.words, copied=False)
+        return self.filling.paths() if self.words[f.ROWS] else None
 
 
 def scan(memory: GraphMemory, vertex: int, outputs: Outputs) -> Iterator[pa.RecordBatch]:

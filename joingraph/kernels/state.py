@@ -11,6 +11,7 @@ takes memory only where it has been touched.
 from __future__ import annotations
 
 from joingraph.kernels import fields as f
+from joingraph.kernels.blocks import Blocks, Filling
 from joingraph.kernels.layout import AliasLayout, Layout, Level, VertexLayout
 from joingraph.kernels.memory import Region, Words, reserve, reserve_together
 
@@ -20,6 +21,7 @@ INDEX_WORDS = 1 << 31
 FIRST_INDEX = 1 << 10
 PLACE_WORDS = 1 << 33
 FIRST_PLACES = 1 << 10
+KEPT_BLOCKS = 4  # that view diffs lay in, for those of the next batches
 
 
 class GraphMemory:
@@ -34,8 +36,6 @@ class GraphMemory:
         self.places, self.running = regions[-2:]
         self.records, self.indexes = regions[:vertices], regions[-vertices - 2 : -2]
         self.nodes = dict(zip(nodes, regions[vertices:], strict=False))
-        self.block = reserve(f.COLUMN_STRIDE * max(1, len(layout.outputs)) + 64)
-        self.segments = reserve(f.SEGMENT_WORDS * (f.BLOCK_ROWS + 8))
         self.stack = reserve(RECORD_WORDS)
         self.descriptors = reserve(descriptor_words(layout))
         self.words: Words = self.descriptors.words
@@ -43,6 +43,7 @@ class GraphMemory:
         self._top = f.STATE_WORDS
         self._capacities, self._places = [FIRST_INDEX] * vertices, FIRST_PLACES
         self._describe(lookahead)
+        self.filling = Filling(self.words, Blocks(len(layout.outputs), KEPT_BLOCKS))
 
     @property
     def regions(self) -> list[Region]:
@@ -112,8 +113,7 @@ class GraphMemory:
         words[f.ALIASES] = self._address(self._aliases)
         words[f.VERTEX_COUNT], words[f.ALIAS_COUNT] = vertices, aliases
         words[f.LOOKAHEAD], words[f.AHEAD] = lookahead, 1
-        words[f.OUT], words[f.STRIDE] = self.block.address, f.COLUMN_STRIDE
-        words[f.LIMIT], words[f.SEGMENTS] = f.BLOCK_LIMIT, self.segments.address
+        words[f.STRIDE], words[f.LIMIT] = f.COLUMN_STRIDE, f.BLOCK_LIMIT
         words[f.COLUMNS], words[f.COLUMN_COUNT] = self._address(columns), len(layout.outputs)
         sources = self._take(f.SOURCE_WORDS * (vertices + aliases))
         words[sources + 1 : sources + 2 * vertices : 2] = 8

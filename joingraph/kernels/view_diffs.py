@@ -22,7 +22,7 @@ from joingraph.kernels.memory import Words
 from joingraph.kernels.outputs import Outputs
 from joingraph.kernels.paths import Paths, joined
 from joingraph.kernels.plain_rows import all_distinct, are_single, in_pairs
-from joingraph.viewdiff import WORDS
+from joingraph.viewdiff import WORDS, DiffRows
 
 MANY = 1 << 17
 ONES = pa.array(np.ones(MANY, np.int64))
@@ -39,24 +39,25 @@ ALIKE = {code: kinds_array(np.full(MANY, code, np.int8)) for code in (INSERTED, 
 class ViewDiffs:
     """Makes the view diffs of one batch, of all its paths or of some of its base diffs."""
 
-    def __init__(self, outputs: Outputs, ops: Words, *, positions: bool = True) -> None:
+    def __init__(self, outputs: Outputs, ops: Words) -> None:
         self.outputs, self.ops = outputs, ops
-        self.moves = bool((ops[:, O_KIND] == MOVE).any())
+        kinds = ops[:, O_KIND]
+        self.moves = bool((kinds == MOVE).any())
         self.plain = outputs.are_slots and are_single(ops)
         if self.moves:
             self.plain &= outputs.told_apart and not outputs.plan.residuals
         # From before to after an update of join attributes, a key that others tell may change.
-        updates = bool((ops[:, O_KIND] == UPDATE).any())
-        self.distinct = outputs.all_keyed or (outputs.told_apart and not updates)
-        self.positions = positions
+        self.distinct = outputs.all_keyed or (
+            outputs.told_apart and not bool((kinds == UPDATE).any())
+        )
 
-    def table(self, parts: Sequence[Paths], *, paired: bool = True) -> pa.Table:
+    def rows(self, parts: Sequence[Paths], *, paired: bool = True) -> DiffRows:
         """Make the view diff of paths; those of a move pair up if they are all there."""
         outputs, plain = self.outputs, self.plain and (paired or not self.moves)
         if plain and outputs.plan.residuals:
             parts = [each.kept(outputs.holding(each)) for each in parts]
         if plain and self.distinct and not self.moves and parts:
-            return pa.concat_tables([self.as_they_are(each) for each in parts])
+            return self.as_they_are(parts)
         paths = joined(parts, len(outputs.all_words))
         if plain and self.are_different(paths):
             return self.unfolded(paths)
@@ -65,10 +66,11 @@ class ViewDiffs:
         effects = effects_of(paths, self.ops, kept, paired=paired)
         return self.folded(paths, values, fold(outputs.matrix(paths, values), effects))
 
-    def folded(self, paths: Paths, values: Sequence[pa.Array | None], folded: Folded) -> pa.Table:
+    def folded(self, paths: Paths, values: Sequence[pa.Array | None], folded: Folded) -> DiffRows:
         """Make the view diff of the rows that are left."""
-        meta = [kinds_array(folded.kinds), pa.array(folded.counts), pa.array(folded.diffs)]
-        return self.put_together(self.outputs.arrays(paths, values, folded.rows), meta)
+        meta = [kinds_array(folded.kinds), pa.array(folded.counts)]
+        found = self.put_together(self.outputs.arrays(paths, values, folded.rows), meta)
+        return DiffRows(found, lambda: pa.array(folded.diffs))
 
     def are_different(self, paths: Paths) -> bool:
         """Hold if no base diff has equal rows, but for what a move does not change."""
@@ -78,28 +80,35 @@ class ViewDiffs:
         mark = kinds == UPDATE if outputs.told_apart else np.ones(len(kinds), bool)
         return not mark.any() or all_distinct(paths, outputs.told, mark)
 
-    def unfolded(self, paths: Paths) -> pa.Table:
+    def unfolded(self, paths: Paths) -> DiffRows:
         """Make the view diff of rows that are all different."""
         if not self.moves:
-            return self.as_they_are(paths)
+            return self.as_they_are([paths])
         pairs = in_pairs(paths, self.outputs.told, self.ops)
         return self.folded(paths, self.outputs.no_values, pairs)
 
-    def as_they_are(self, paths: Paths) -> pa.Table:
+    def as_they_are(self, parts: Sequence[Paths]) -> DiffRows:
         """Make the view diff of rows that came and went."""
+        tables = [self.came_and_went(each) for each in parts]
+        ops = self.ops
+
+        def diffs() -> pa.ChunkedArray:
+            return pa.chunked_array([each.by_row(ops[each.ops, O_DIFF]) for each in parts])
+
+        return DiffRows(tables[0] if len(tables) == 1 else pa.concat_tables(tables), diffs)
+
+    def came_and_went(self, paths: Paths) -> pa.Table:
+        """Make the rows of a block; mostly all of them came, or all went, once."""
         length, weights = len(paths), paths.weights
         least, most = (int(weights.min()), int(weights.max())) if length else (1, 1)
         if least == most and abs(most) == 1 and length <= MANY:
-            meta = [ALIKE[INSERTED if most > 0 else DELETED].slice(0, length)]
-            meta.append(ONES.slice(0, length))
+            alike = ALIKE[INSERTED if most > 0 else DELETED]
+            meta = [alike.slice(0, length), ONES.slice(0, length)]
         else:
             codes = paths.by_row(np.where(weights > 0, INSERTED, DELETED))
             meta = [kinds_array(codes.astype(np.int8)), pa.array(paths.by_row(np.abs(weights)))]
-        if self.positions:
-            meta.append(pa.array(paths.by_row(self.ops[paths.ops, O_DIFF])))
         return self.put_together(self.outputs.arrays(paths, self.outputs.no_values, None), meta)
 
     def put_together(self, arrays: list[pa.Array], meta: list[pa.Array]) -> pa.Table:
         """Put the view's columns and what happened to their rows side by side."""
-        schema = self.outputs.told_schema[self.positions]
-        return pa.Table.from_arrays([*arrays, *meta][: len(schema)], schema=schema)
+        return pa.Table.from_arrays([*arrays, *meta], schema=self.outputs.told_schema)

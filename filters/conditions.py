@@ -56,8 +56,10 @@ def passing(conditions: Sequence[Expression], given: Columns, length: int) -> Nu
 def taken(
     given: Columns, wanted: Iterable[Expression], numbers: Numbers
 ) -> dict[Expression, pa.Array]:
-    """Take the numbered rows of the columns that are wanted; all rows need no copy."""
-    return {
-        name: given[name] if len(given[name]) == len(numbers) else given[name].take(numbers)
-        for name in wanted
-    }
+    """Take the numbered rows of the columns that are wanted."""
+    return {name: numbered(given[name], numbers) for name in wanted}
+
+
+def numbered(column: pa.Array, numbers: Numbers) -> pa.Array:
+    """Take the numbered rows of a column; all of them need no copy."""
+    return column if len(column) == len(numbers) else column.take(numbers)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from joingraph.evaluate import evaluate
 from joingraph.expression import Column, Expression, columns_of
-from joingraph.filters.conditions import BaseColumns, Columns, Numbers, passing, taken
+from joingraph.filters.conditions import BaseColumns, Columns, Numbers, numbered, passing, taken
 from joingraph.graph import Image, Row
 from joingraph.plan.model import AliasPlan
 from joingraph.words import normal, to_words
@@ -39,12 +39,12 @@ def images(alias: AliasPlan, table: pa.Table) -> list[Image | None]:
 
 def computed(wanted: Sequence[Expression], given: Columns, numbers: Numbers) -> list[pa.Array]:
     """Compute expressions for the numbered rows only: the others must not raise errors."""
-    found: list[pa.Array] = []
-    for each in wanted:
-        here = taken(given, columns_of(each), numbers)
-        is_column = isinstance(each, Column)
-        found.append(here[each] if is_column else evaluate(each, here, len(numbers)))
-    return found
+    return [
+        numbered(given[each], numbers)
+        if isinstance(each, Column)
+        else evaluate(each, taken(given, columns_of(each), numbers), len(numbers))
+        for each in wanted
+    ]
 
 
 def without_null(

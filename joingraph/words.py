@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 Word = bool | int | Decimal | str | bytes | None
 
+FLOATS = {pa.float32().id, pa.float64().id}
 BITS = {pa.float32(): pa.int32(), pa.float64(): pa.int64(), pa.date32(): pa.int32()}
 
 
@@ -43,6 +44,6 @@ def from_words(words: Sequence[Word], kind: pa.DataType) -> pa.Array:
 
 def normal(column: pa.Array) -> pa.Array:
     """Make -0.0 into 0.0, since a join holds them equal."""
-    if not pa.types.is_floating(column.type):
+    if column.type.id not in FLOATS:
         return column
     return pc.add(column, pa.scalar(0.0, column.type))

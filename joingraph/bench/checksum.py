@@ -8,7 +8,6 @@ _count the multiplicity. Sums in int64 wrap around, which is arithmetic mod 2^64
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,6 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch
+Numbers = npt.NDArray[np.int64]
+ONE: Numbers = np.ones(1, np.int64)
 REMOVALS = ("delete", "update_preimage")
 
 
@@ -38,41 +39,47 @@ def tally(rows: Rows) -> Tally:
     if isinstance(rows, pa.Table):
         return sum((tally(part) for part in rows.to_batches()), Tally())
     names = [name for name in rows.schema.names if not name.startswith("_")]
-    counts = _multiplicities(rows)
-    total = 0
+    counts, total = _multiplicities(rows), 0
     for weight, name in enumerate(names, start=1):
-        values = _int64(rows.column(name))
-        total += weight * int(values.sum() if counts is None else np.dot(values, counts))
-    tuples = rows.num_rows if counts is None else int(np.abs(counts).sum())
+        total += weight * _weighed(_int64(rows.column(name)), counts)
+    tuples = rows.num_rows * abs(int(counts[0])) if len(counts) == 1 else int(np.abs(counts).sum())
     return Tally(tuples, total % 2**64)
 
 
-def _multiplicities(rows: Rows) -> npt.NDArray[np.int64] | None:
-    """Give each row its signed count, or None where every row is one insert."""
+def _weighed(values: Numbers, counts: Numbers) -> int:
+    """Sum values, each as often as it counts; one count is everybody's."""
+    if len(counts) == 1:
+        return int(values.sum()) * int(counts[0])
+    return int(np.dot(values, counts))
+
+
+def _multiplicities(rows: pa.RecordBatch) -> Numbers:
+    """Give each row its signed count, or one for all of them."""
     names = rows.schema.names
-    factors: list[npt.NDArray[np.int64]] = []
+    found = ONE
     if "_count" in names:
-        factors.append(_int64(rows.column("_count")))
+        found = _short(_int64(rows.column("_count")))
     if "_change_type" in names:
-        factors.append(_signs(rows.column("_change_type")))
-    # Multiplying every value by one would make the consumer slower than the producer.
-    factors = [each for each in factors if len(each) and not np.all(each == 1)]
-    return None if not factors else np.broadcast_to(reduce(np.multiply, factors), rows.num_rows)
+        signs = _signs(rows.column("_change_type"))
+        found = signs if found is ONE else found * signs
+    return found
 
 
-def _signs(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
+def _short(numbers: Numbers) -> Numbers:
+    """Give one for all, where all are alike: an array of its own would cost more than it says."""
+    is_constant = len(numbers) > 0 and numbers.min() == numbers.max()
+    return numbers[:1] if is_constant else numbers
+
+
+def _signs(column: pa.Array) -> Numbers:
     """Turn change types into +1 and -1."""
-    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    encoded = whole.dictionary_encode()
+    encoded = column.dictionary_encode()
     words = encoded.dictionary.to_pylist()
     signs = np.array([-1 if word in REMOVALS else 1 for word in words], np.int64)
-    codes = _int64(encoded.indices)
-    if len(codes) and np.all(codes == codes[0]):  # a constant needs no array of its own
-        return signs[codes[:1]]
-    taken: npt.NDArray[np.int64] = signs[codes]
-    return taken
+    codes = _short(encoded.indices.to_numpy())
+    return signs[codes] if len(codes) else ONE
 
 
-def _int64(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    values: npt.NDArray[np.int64] = column.to_numpy(zero_copy_only=False)
+def _int64(column: pa.Array) -> Numbers:
+    values: Numbers = column.to_numpy(zero_copy_only=False)
     return values

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pyarrow as pa
 
 from joingraph.kernels.laying import Strided, lay, plain
@@ -28,6 +27,8 @@ STEPS = {
     pa.float64().id: 8,
     pa.decimal128(1).id: 16,
 }
+
+DOUBLE = pa.float64().id
 
 
 def rows_of_words(
@@ -48,18 +49,19 @@ def rows_of_words(
 
 def described(column: pa.Array, interner: Interner, *, is_key: bool) -> list[Strided]:
     """Say where the words of a column are, one or two a value."""
-    step = STEPS.get(column.type.id)
-    if column.type.id == pa.float64().id:
+    kind = column.type.id
+    step = STEPS.get(kind)
+    if kind == DOUBLE:
         column = one_nan(column)
     present, data = column.buffers() if step else (None, None)
     if step is None or data is None:
         return [plain(each) for each in to_words(column, interner, key=is_key)]
-    start, memory, bits = column.offset, [np.frombuffer(data, np.uint8)], 0
+    start, bits = column.offset, 0
     if present is not None and not is_key and column.null_count:
         bits = present.address
-        memory.append(np.frombuffer(present, np.uint8))
+    memory = (data, present) if bits else (data,)
     any_word = is_key or step > 8  # two words are NULL together
     return [
-        Strided(data.address + start * step + 8 * word, step, bits, start, any_word, tuple(memory))
+        Strided(data.address + start * step + 8 * word, step, bits, start, any_word, memory)
         for word in range(words_of(column.type))
     ]

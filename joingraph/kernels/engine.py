@@ -42,6 +42,7 @@ from joingraph.kernels.memory import Words, lent
 from joingraph.kernels.mirror import Mirror
 from joingraph.kernels.nested import Nester
 from joingraph.kernels.net import are_different, as_it_is, net
+from joingraph.kernels.nulls import Nulls
 from joingraph.kernels.outputs import Outputs
 from joingraph.kernels.paths import Paths
 from joingraph.kernels.pieces import Walker
@@ -72,8 +73,9 @@ class CompiledEngine(Carrying):
         self.plan = plan
         self.interner = Interner()
         self.keys = Keys(plan, self.layout, self.interner, key_index)
-        self.feeder = Feeder(plan, self.layout, self.interner, self.keys)
-        self.outputs = Outputs(plan, self.layout, self.interner)
+        self.nulls = Nulls()
+        self.feeder = Feeder(plan, self.layout, self.interner, self.keys, self.nulls)
+        self.outputs = Outputs(plan, self.layout, self.interner, self.nulls)
         self.indexes: dict[str, SortedIndex] = {}
         self.walker = Walker(plan, self.layout, self.memory, self.interner)
         self.starts = Starts(self.walker, self.indexes)
@@ -271,6 +273,7 @@ class CompiledEngine(Carrying):
 
     def restore(self, blocks: Blocks) -> None:
         """Map the memory that was written, if it fits, or insert the rows."""
+        self.nulls.forget()
         parts = blocks.arrays(self.memory_arrays.stamp)
         if parts:
             self.memory_arrays.restore(parts)

@@ -29,6 +29,7 @@ from joingraph.kernels.keys import Keys, RunningKeys
 from joingraph.kernels.laying import ops_alike, paired_ops
 from joingraph.kernels.layout import Layout
 from joingraph.kernels.memory import Words
+from joingraph.kernels.nulls import Nulls
 from joingraph.kernels.strings import Interner
 from joingraph.plan.model import AliasPlan, Plan
 from joingraph.words import normal
@@ -53,8 +54,14 @@ class Feed:
 class Feeder:
     """Prepares batches for one graph."""
 
-    def __init__(self, plan: Plan, layout: Layout, interner: Interner, keys: Keys) -> None:
+    def __init__(
+        self, plan: Plan, layout: Layout, interner: Interner, keys: Keys, nulls: Nulls
+    ) -> None:
         self.plan, self.layout, self.interner, self.keys = plan, layout, interner, keys
+        self.nulls = nulls
+        self.flat_keys = [
+            [each for vertex in alias.keys for each in vertex] for alias in plan.aliases
+        ]
 
     def feed(self, entries: Sequence[Entry]) -> Feed:
         """Filter a batch and make its ops."""
@@ -101,14 +108,14 @@ class Feeder:
         """Let rows through and turn what the alias keeps of them into words."""
         given = BaseColumns(table)
         numbers = passing(alias.conditions, given, table.num_rows)
-        flat = [each for vertex in alias.keys for each in vertex]
-        keys = [normal(each) for each in computed(flat, given, numbers)]
+        keys = [normal(each) for each in computed(self.flat_keys[alias.index], given, numbers)]
         if any(each.null_count for each in keys):
             joins = without_null(keys, len(numbers))
             numbers = numbers[joins]
             keys = [each.filter(pa.array(joins)) for each in keys]
-        columns = [*keys, *computed(alias.projected, given, numbers)]
-        words = rows_of_words(columns, len(numbers), self.interner, keys=len(keys))
+        projected = computed(alias.projected, given, numbers)
+        self.nulls.note(alias.index, projected)
+        words = rows_of_words([*keys, *projected], len(numbers), self.interner, keys=len(keys))
         return Side(numbers, words)
 
 

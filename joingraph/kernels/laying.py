@@ -9,10 +9,10 @@ ops       | diff | alias | kind | address of a row | its place, not known yet |
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+import pyarrow as pa
 
 from joingraph.kernels.fields import (
     DELETE,
@@ -47,7 +47,7 @@ class Strided(NamedTuple):
     bits: int  # the address of the bits; 0 if every word is there
     first: int  # the number of the first word's bit
     is_key: bool  # it may hold any word, even the one that stands for NULL
-    memory: tuple[npt.NDArray[Any], ...]  # what all this lies in
+    memory: tuple[pa.Buffer | Words, ...]  # what all this lies in
 
 
 def plain(words: Words) -> Strided:

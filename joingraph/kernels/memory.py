@@ -171,14 +171,15 @@ def inside(address: int, size: int) -> int:
     return int(address)
 
 
-def lent(*arrays: npt.NDArray[Any]) -> AbstractContextManager[object]:
-    """Keep arrays while this lasts, and allow kernels to access them."""
-    return _fenced_for_now(arrays) if FENCED else nullcontext(arrays)
+def lent(*memory: npt.NDArray[Any] | pa.Buffer) -> AbstractContextManager[object]:
+    """Keep arrays and buffers while this lasts, and allow kernels to access them."""
+    return _fenced_for_now(memory) if FENCED else nullcontext(memory)
 
 
 @contextmanager
-def _fenced_for_now(arrays: Sequence[npt.NDArray[Any]]) -> Generator[None]:
-    places = [fence(each.ctypes.data, each.ctypes.data + each.nbytes) for each in arrays]
+def _fenced_for_now(memory: Sequence[npt.NDArray[Any] | pa.Buffer]) -> Generator[None]:
+    buffers = [each if isinstance(each, pa.Buffer) else pa.py_buffer(each) for each in memory]
+    places = [fence(each.address, each.address + each.size) for each in buffers]
     try:
         yield
     finally:

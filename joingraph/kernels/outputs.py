@@ -22,6 +22,7 @@ from joingraph.kernels import fields as f
 from joingraph.kernels.laying import matrix_of
 from joingraph.kernels.layout import Layout, words_of
 from joingraph.kernels.memory import Words
+from joingraph.kernels.nulls import Nulls
 from joingraph.kernels.paths import Paths
 from joingraph.kernels.strings import Interner
 from joingraph.kernels.words import from_words, is_text, to_words
@@ -36,16 +37,15 @@ class Kept(NamedTuple):
 
     first: int
     end: int
-    stored: pa.DataType
-    is_key: bool
+    slot: Slot
     wanted: pa.DataType  # cast from what is stored
 
 
 class Outputs:
     """Makes the view's columns of a plan's paths."""
 
-    def __init__(self, plan: Plan, layout: Layout, interner: Interner) -> None:
-        self.plan, self.interner = plan, interner
+    def __init__(self, plan: Plan, layout: Layout, interner: Interner, nulls: Nulls) -> None:
+        self.plan, self.interner, self.nulls = plan, interner, nulls
         self.schema = plan.definition.schema
         self.told_schema = pa.schema([*self.schema, *HAPPENED])
         first, ends = 0, dict[Slot, int]()
@@ -53,13 +53,7 @@ class Outputs:
             first = ends[slot] = first + words_of(slot.stored)
         self.all_words = range(first)
         self.kept: dict[Expression, Kept] = {
-            each: Kept(
-                ends[slot] - words_of(slot.stored),
-                ends[slot],
-                slot.stored,
-                slot.vertex is not None,
-                each.type,
-            )
+            each: Kept(ends[slot] - words_of(slot.stored), ends[slot], slot, each.type)
             for each, slot in plan.slots.items()
             if slot in ends
         }
@@ -74,9 +68,9 @@ class Outputs:
 
     def column(self, paths: Paths, kept: Kept) -> pa.Array:
         """Give what paths keep for an expression, in its own type."""
-        words = paths.words[kept.first : kept.end]
-        found = from_words(words, kept.stored, self.interner, key=kept.is_key)
-        return found if kept.stored == kept.wanted else found.cast(kept.wanted)
+        words, stored = paths.words[kept.first : kept.end], kept.slot.stored
+        found = from_words(words, stored, self.interner, nulls=self.nulls.may_be(kept.slot))
+        return found if stored == kept.wanted else found.cast(kept.wanted)
 
     def given(self, paths: Paths, wanted: Expression) -> Mapping[Expression, pa.Array]:
         """Collect the columns that an expression over several aliases reads."""

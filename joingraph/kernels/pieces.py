@@ -251,7 +251,7 @@ class Walker:
     def slot_column(self, piece: Piece, slot: Slot) -> pa.Array:
         """Collect what paths keep in a slot."""
         words, is_key = self.slot_words(piece, slot), slot.vertex is not None
-        return from_words(words, slot.stored, self.interner, key=is_key)
+        return from_words(words, slot.stored, self.interner, nulls=not is_key)
 
     def slot_words(self, piece: Piece, slot: Slot) -> list[Words]:
         """Collect a slot's words."""
@@ -283,7 +283,7 @@ class Walker:
         columns, before = [], 0
         for kind in self.plan.vertices[vertex].types:
             words = [records[ids, before + word] for word in range(words_of(kind))]
-            columns.append(from_words(words, kind, self.interner, key=True))
+            columns.append(from_words(words, kind, self.interner, nulls=False))
             before += words_of(kind)
         return columns
 

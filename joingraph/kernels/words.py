@@ -102,12 +102,12 @@ def numbers(column: pa.Array) -> list[Words]:
 
 
 def from_words(
-    words: Sequence[Words], kind: pa.DataType, interner: Interner, *, key: bool = False
+    words: Sequence[Words], kind: pa.DataType, interner: Interner, *, nulls: bool = True
 ) -> pa.Array:
-    """Turn words back into a column; a key has no NULL, and any word."""
+    """Turn words back into a column; one without NULL, as keys are, may hold any word."""
     if is_text(kind):
         return interner.array(np.ascontiguousarray(words[0]), kind)
-    valid = None if key else validity(words[-1])
+    valid = validity(words[-1]) if nulls else None
     if kind.id == BOOL:
         data = np.packbits(words[0] == 1, bitorder="little")
     elif kind.id == DECIMAL:

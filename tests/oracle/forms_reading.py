@@ -16,6 +16,7 @@ import pyarrow as pa
 
 import joingraph as jg
 from tests.bags import Row, bag, difference
+from tests.oracle.judges import Shown
 from tests.oracle.kinds import KINDS, Kind, duckdb_literal
 
 COMPARISONS = ("=", "=", "=", "<>", "<", "<=", ">", ">=")
@@ -35,12 +36,15 @@ class Reader:
     def __init__(self, graph: jg.JoinGraph, rng: Random) -> None:
         self.graph, self.rng = graph, rng
         self.wheres: list[str] = []
+        self.shown = Shown(graph.view.schema.empty_table())
+        self.judge = CONNECTION.cursor()
+        self.judge.register("stored", self.shown)
 
     def check(self, stored: pa.Table) -> None:
         """Compare a random read with DuckDB; raise AssertionError where they differ."""
         maybe_index(self.graph, self.rng)
-        CONNECTION.register("stored", stored)
-        check_read(self.graph, self.where(stored), self.rng)
+        self.shown.table = stored
+        check_read(self.graph, self.where(stored), self.rng, self.judge)
 
     def where(self, stored: pa.Table) -> str:
         """Take a condition that was asked before, or make one."""
@@ -116,7 +120,9 @@ def rows_of(reader: pa.RecordBatchReader) -> list[Row]:
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
-def check_read(graph: jg.JoinGraph, where: str, rng: Random) -> None:
+def check_read(
+    graph: jg.JoinGraph, where: str, rng: Random, judge: duckdb.DuckDBPyConnection
+) -> None:
     """Read the first rows in some order that meet a condition: the right ones, but for ties."""
     names = rng.sample(graph.view.schema.names, min(rng.choice((0, 1, 2)), len(graph.view.schema)))
     limit = rng.choice((None, None, 0, 1, 2, 5, 50))
@@ -124,7 +130,7 @@ def check_read(graph: jg.JoinGraph, where: str, rng: Random) -> None:
     order_by = [asked for asked, _ in entries]
     query = f"SELECT * FROM stored {f'WHERE {where}' if where else ''}"
     query += " ORDER BY " + ", ".join(judged for _, judged in entries) if entries else ""
-    expected = CONNECTION.execute(query).fetchall()
+    expected = judge.execute(query).fetchall()
     how = graph.explain(where or None, order_by=order_by or None, limit=limit)
     found, told = rows_of(how.read()), f"where {where} order by {order_by} limit {limit}"
     assert len(found) == min(len(expected), len(expected) if limit is None else limit), told

@@ -64,8 +64,9 @@ class Definition:
     aliases: tuple[Alias, ...]
     conditions: tuple[Expression, ...]
     output: tuple[Output, ...]
+    # Derived, since Arrow takes long to make one: the view's columns as an Arrow schema.
+    schema: pa.Schema = field(init=False, repr=False, compare=False)
 
-    @property
-    def schema(self) -> pa.Schema:
-        """The view's columns as an Arrow schema."""
-        return pa.schema([pa.field(each.name, each.value.type) for each in self.output])
+    def __post_init__(self) -> None:
+        columns = pa.schema([pa.field(each.name, each.value.type) for each in self.output])
+        object.__setattr__(self, "schema", columns)

@@ -49,6 +49,9 @@ class Call:
     args: tuple[Expression, ...]
     type: pa.DataType
 
+    def __hash__(self) -> int:
+        return hash((self.function, self.args))
+
 
 Expression = Column | Literal | Call
 

@@ -23,10 +23,10 @@ from joingraph.batch import Entry
 from joingraph.filters.conditions import BaseColumns, passing
 from joingraph.filters.images import computed, without_null
 from joingraph.kernels.columns import rows_of_words
-from joingraph.kernels.fields import DELETE, INSERT, O_DIFF, OP_WORDS
+from joingraph.kernels.fields import DELETE, INSERT, OP_WORDS
 from joingraph.kernels.keyed_feed import Side, Sides, is_by_key, resolve
 from joingraph.kernels.keys import Keys, RunningKeys
-from joingraph.kernels.laying import ops_alike, paired_ops
+from joingraph.kernels.laying import in_order, ops_alike, paired_ops
 from joingraph.kernels.layout import Layout
 from joingraph.kernels.memory import Words
 from joingraph.kernels.nulls import Nulls
@@ -79,7 +79,7 @@ class Feeder:
                 parts.append(ops)
                 matrices.append(matrix)
         lengths = tuple(entry.length for entry in entries)
-        return Feed(in_order(parts), tuple(matrices), lengths, tuple(lost))
+        return Feed(in_order(parts, sum(lengths)), tuple(matrices), lengths, tuple(lost))
 
     def sides(self, entry: Entry) -> dict[int, Sides]:
         """Say what each alias of an entry's table keeps of it; rows given by key are left open."""
@@ -146,14 +146,3 @@ def one_entry(entries: Sequence[Entry]) -> Entry:
     post = [each.post for each in entries if each.post is not None]
     sides = [pa.concat_tables(side) if side else None for side in (pre, post)]
     return Entry(operation, table, *sides)
-
-
-def in_order(parts: Sequence[Words]) -> Words:
-    """Merge ops: a base diff goes through all aliases of its table, then comes the next."""
-    if len(parts) == 1:
-        return parts[0]
-    ops = np.concatenate([NO_OPS, *parts])
-    diffs = ops[:, O_DIFF]
-    if (diffs[1:] > diffs[:-1]).all():
-        return ops
-    return ops[np.argsort(diffs, kind="stable")]

@@ -174,6 +174,39 @@ def pair_sides(given: Words, row: int, kinds: int) -> None:
         row += width * 16
 
 
+def in_order(parts: Sequence[Words], diffs: int) -> Words:
+    """Merge ops: a base diff goes through all aliases of its table, then comes the next."""
+    if len(parts) == 1:
+        return parts[0]
+    parts = [np.ascontiguousarray(part) for part in parts if len(part)]
+    ops = np.empty((sum(map(len, parts)), OP_WORDS), np.int64)
+    places = np.zeros(diffs + 1, np.int64)
+    if parts:
+        with lent(ops, places, *parts):
+            given = [[address_of(part), len(part)] for part in parts]
+            merge_ops(np.array(given), address_of(places), diffs, address_of(ops))
+    return ops
+
+
+@kernel
+def merge_ops(given: Words, places: int, diffs: int, ops: int) -> None:
+    """Count the ops of each base diff, so that every op is copied to its place at once."""
+    for part in range(len(given)):
+        op = given[part, 0]
+        for _ in range(given[part, 1]):
+            sto(places, ld(op, O_DIFF) + 1, ld(places, ld(op, O_DIFF) + 1) + 1)
+            op += OP_WORDS * 8
+    for diff in range(diffs):
+        sto(places, diff + 1, ld(places, diff) + ld(places, diff + 1))
+    for part in range(len(given)):
+        op = given[part, 0]
+        for _ in range(given[part, 1]):
+            place = ld(places, ld(op, O_DIFF))
+            copy_words(op, ops + place * OP_WORDS * 8, OP_WORDS)
+            sto(places, ld(op, O_DIFF), place + 1)
+            op += OP_WORDS * 8
+
+
 @small
 def copy_words(source: int, to: int, count: int) -> None:
     """Copy some words."""

@@ -3,7 +3,8 @@
 python -m benchmarks.durability [--folder DIR] [--mib 1024] [--save FILE.json]
 
 cost    rows a second against the same graph in memory: batches of 100,000; 16 callers of 1,000
-fsync   batches of 1,000 one by one, against flushing a file that grows by the same bytes
+fsync   batches of 1,000 one by one, against flushing a file that grows by the same bytes: on the
+        disk as it is, and as if each flush took 2 ms longer, as many volumes and disks do
 replay  opening a log, against applying what is in it without view diffs
 stall   the longest batch while a snapshot is taken, and without one
 open    a graph of so many MiB, its log empty: opened and read at one key, in a process that has
@@ -22,13 +23,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from itertools import count
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from threading import Thread
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 import numpy as np
@@ -122,6 +124,29 @@ def timed(work: Callable[[], object]) -> float:
 
 def fsync(folder: Path) -> Iterator[Line]:
     """Compare batches one by one with a bare file that grows and is flushed, in turns."""
+    for slower_ms in (0, 2):
+        with slower_flushes(slower_ms), TemporaryDirectory(dir=folder) as scratch:
+            yield one_by_one(Path(scratch)) | {"flushes_slower_ms": slower_ms}
+
+
+@contextmanager
+def slower_flushes(by_ms: float) -> Iterator[None]:
+    """Let every flush take longer, as if the disk did."""
+    sync = files.sync
+
+    def slower(descriptor: int, path: Path) -> None:
+        sync(descriptor, path)
+        sleep(by_ms / 1e3)
+
+    files.sync = slower if by_ms else sync
+    try:
+        yield
+    finally:
+        files.sync = sync
+
+
+def one_by_one(folder: Path) -> Line:
+    """Flush a bare file and apply batches, in turns."""
     entries = [Entry("insert", "tweet", None, tweets(1, 1000))]
     record = [bytes(memoryview(part)) for part in encode(Record("batch", 1, {}, entries), 1, 0)]
     path, graph = folder / "bare", made(folder / "one")
@@ -134,7 +159,7 @@ def fsync(folder: Path) -> Iterator[Line]:
     graph.close()
     with made(None) as memory:
         alone = median(timed(partial(memory.insert, "tweet", each)) for each in batches[:300])
-    yield {
+    return {
         "figure": "fsync one by one", "batch": 1000, "ratio": median(disk) / median(ours),
         "disk_ms": 1e3 * median(disk), "batch_ms": 1e3 * median(ours), "memory_ms": 1e3 * alone,
     }  # fmt: skip

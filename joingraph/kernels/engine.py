@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -37,6 +38,7 @@ from joingraph.kernels.fanout import Fanouts
 from joingraph.kernels.feed import Feed, Feeder
 from joingraph.kernels.kept import dump_rows, inserts
 from joingraph.kernels.keys import Keys, row_places
+from joingraph.kernels.laying import addresses
 from joingraph.kernels.load import load
 from joingraph.kernels.memory import Words, lent
 from joingraph.kernels.mirror import Mirror
@@ -97,10 +99,14 @@ class CompiledEngine(Carrying):
         feeds = [self._read(part) for part in parts]
         while feeds:
             feed = feeds.pop(0)
-            ops = load(self.memory, feed.ops, feed.matrices)
-            self._carry_out(ops, feed.matrices, generate=False)
+            rows = [(part.alias, addresses(part.matrix)) for part in feed.parts]
+            left = load(self.memory, rows, feed.matrices)
+            if left:
+                others = replace(feed, parts=tuple(feed.parts[number] for number in left))
+                self._carry_out(others.ops, feed.matrices, generate=False)
             self.memory.release()
-            self._note(feed.ops, feed.matrices)
+            if self._has_indexes:
+                self._note(feed.ops, feed.matrices)
             self._done, self._kept = [], None
 
     def apply(
@@ -214,11 +220,10 @@ class CompiledEngine(Carrying):
 
     def expire(self, conditions: Conditions, *, generate: bool) -> pa.Table:
         """Delete all base rows that meet the conditions, in every alias named; give view diffs."""
-        ops, matrices = expired(self.starts, conditions)
-        batch = Admitted(ops, Feed(ops, matrices, (len(ops),), ()), [])
-        with self._atomic(batch, keep=True):
-            parts = self._carry_out(ops, matrices, generate=generate)
-            return ViewDiffs(self.outputs, ops).rows(parts).table
+        feed = expired(self.starts, conditions)
+        with self._atomic(Admitted(feed.ops, feed, []), keep=True):
+            parts = self._carry_out(feed.ops, feed.matrices, generate=generate)
+            return ViewDiffs(self.outputs, feed.ops).rows(parts).table
 
     def missing(self, entries: Sequence[Entry]) -> list[Refused]:
         """Name the diffs of a batch that remove a row which is not there; change nothing."""
@@ -286,15 +291,20 @@ class CompiledEngine(Carrying):
             if block_name(alias) in blocks:
                 batches = read_rows(self.plan, alias, blocks[block_name(alias)])
                 ops, matrices = inserts(alias, batches, self.interner)
-                left = load(self.memory, ops, matrices)
-                self._carry_out(left, matrices, generate=False)
+                rows = np.ascontiguousarray(ops[:, f.O_ROW])
+                if load(self.memory, [(alias.index, rows)], matrices):
+                    self._carry_out(ops, matrices, generate=False)
                 self._note(ops, matrices)
                 self.memory.release()
                 self._done.clear()
 
+    @property
+    def _has_indexes(self) -> bool:
+        return bool(self.keys.of or self.indexes)
+
     def _note(self, ops: Words, matrices: tuple[Words, ...]) -> None:
         """Keep up the declared indexes."""
-        if not self.keys.of and not self.indexes:
+        if not self._has_indexes:
             return
         with lent(*matrices):
             self.keys.note(ops)

@@ -7,6 +7,7 @@ its own, and the rows they point to; nothing is changed yet.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +15,8 @@ import pyarrow as pa
 from joingraph.evaluate import holds
 from joingraph.expiry import Conditions
 from joingraph.expression import Expression, columns_of
-from joingraph.kernels.feed import NO_OPS
-from joingraph.kernels.fields import DELETE, O_DIFF
+from joingraph.kernels.feed import Feed, Part
+from joingraph.kernels.fields import DELETE
 from joingraph.kernels.laying import ops_alike
 from joingraph.kernels.memory import Words
 from joingraph.kernels.pieces import Piece
@@ -25,20 +26,18 @@ from joingraph.reading import Reading
 from joingraph.ways import Everyone, Way, at_indexes, at_vertices
 
 
-def expired(starts: Starts, conditions: Conditions) -> tuple[Words, tuple[Words, ...]]:
+def expired(starts: Starts, conditions: Conditions) -> Feed:
     """Find the rows that are to go."""
-    parts, matrices = [NO_OPS], list[Words]()
+    parts, count = list[Part](), 0
     for alias, conjuncts in conditions.items():
         for piece in candidates(starts, alias, conjuncts):
             gone = piece.take(meeting(starts, alias, piece, conjuncts))
             rows = starts.walker.row_words(gone, alias)
             matrix = np.repeat(rows, gone.times, axis=0)
-            matrices.append(matrix)
-            numbers = np.arange(len(matrix))
-            parts.append(ops_alike(alias, numbers, DELETE, matrix))
-    ops = np.concatenate(parts)
-    ops[:, O_DIFF] = np.arange(len(ops))
-    return ops, tuple(matrices)
+            diffs = np.arange(count, count + len(matrix))
+            parts.append(Part(alias, matrix, partial(ops_alike, alias, diffs, DELETE, matrix)))
+            count += len(matrix)
+    return Feed(tuple(parts), (count,), ())
 
 
 def candidates(starts: Starts, alias: int, conditions: Sequence[Expression]) -> Iterator[Piece]:

@@ -12,8 +12,10 @@ matrices that its ops point into.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +25,7 @@ from joingraph.batch import Entry
 from joingraph.filters.conditions import BaseColumns, passing
 from joingraph.filters.images import computed, without_null
 from joingraph.kernels.columns import rows_of_words
-from joingraph.kernels.fields import DELETE, INSERT, OP_WORDS
+from joingraph.kernels.fields import DELETE, INSERT
 from joingraph.kernels.keyed_feed import Side, Sides, is_by_key, resolve
 from joingraph.kernels.keys import Keys, RunningKeys
 from joingraph.kernels.laying import in_order, ops_alike, paired_ops
@@ -35,20 +37,36 @@ from joingraph.plan.model import AliasPlan, Plan
 from joingraph.words import normal
 
 Mask = npt.NDArray[np.bool_]
-NO_OPS: Words = np.empty((0, OP_WORDS), np.int64)
 
 
-@dataclass(frozen=True, slots=True)
+class Part(NamedTuple):
+    """What one alias feels of entries of one kind: rows of words, and the ops over them."""
+
+    alias: int
+    matrix: Words
+    ops: Callable[[], Words]  # made when asked for, as a load needs none
+
+
+@dataclass(frozen=True)
 class Feed:
-    """A batch's ops in order, the matrices they point into, and where each base diff came from.
+    """A batch's parts, how long its entries are, and which base diffs nobody feels.
 
     `lost` are the base diffs that remove a row by a key which nobody has.
     """
 
-    ops: Words
-    matrices: tuple[Words, ...]
+    parts: tuple[Part, ...]
     lengths: tuple[int, ...]
     lost: tuple[int, ...]
+
+    @cached_property
+    def ops(self) -> Words:
+        """Give all ops in the order of the base diffs."""
+        return in_order([part.ops() for part in self.parts], sum(self.lengths))
+
+    @cached_property
+    def matrices(self) -> tuple[Words, ...]:
+        """Give what the ops point into."""
+        return tuple(part.matrix for part in self.parts)
 
 
 class Feeder:
@@ -66,20 +84,15 @@ class Feeder:
     def feed(self, entries: Sequence[Entry]) -> Feed:
         """Filter a batch and make its ops."""
         running = RunningKeys(self.keys)
-        parts: list[Words] = []
-        matrices: list[Words] = []
+        parts: list[Part] = []
         lost: list[int] = []
         for entry, diffs in alike(entries, self.keys.tables):
             sides = self.sides(entry) if entry.length else {}
             if sides and entry.table in self.keys.tables:
                 sides, missing = resolve(running, entry, sides)
                 lost += diffs[missing].tolist()
-            for alias, side in sides.items():
-                ops, matrix = self.alias_ops(alias, diffs, side)
-                parts.append(ops)
-                matrices.append(matrix)
-        lengths = tuple(entry.length for entry in entries)
-        return Feed(in_order(parts, sum(lengths)), tuple(matrices), lengths, tuple(lost))
+            parts += [self.part(alias, diffs, side) for alias, side in sides.items()]
+        return Feed(tuple(parts), tuple(entry.length for entry in entries), tuple(lost))
 
     def sides(self, entry: Entry) -> dict[int, Sides]:
         """Say what each alias of an entry's table keeps of it; rows given by key are left open."""
@@ -93,16 +106,16 @@ class Feeder:
             if alias.table == entry.table
         }
 
-    def alias_ops(self, alias: int, diffs: Words, sides: Sides) -> tuple[Words, Words]:
-        """Make one alias' ops of base diffs, in their order, and the matrix of their rows."""
+    def part(self, alias: int, diffs: Words, sides: Sides) -> Part:
+        """Say what one alias feels of base diffs, in their order."""
         pre, post = sides
         if pre is not None and post is not None:
-            return paired_ops(alias, self.layout.aliases[alias], diffs, pre, post)
-        kept = pre or post
+            ops, matrix = paired_ops(alias, self.layout.aliases[alias], diffs, pre, post)
+            return Part(alias, matrix, lambda: ops)
+        kept, kind = (post, INSERT) if pre is None else (pre, DELETE)
         assert kept is not None, "every operation has a side"
-        diffs = diffs if len(kept.numbers) == len(diffs) else diffs[kept.numbers]
-        kind = INSERT if pre is None else DELETE
-        return ops_alike(alias, diffs, kind, kept.words), kept.words
+        felt = diffs if len(kept.numbers) == len(diffs) else diffs[kept.numbers]
+        return Part(alias, kept.words, partial(ops_alike, alias, felt, kind, kept.words))
 
     def side(self, alias: AliasPlan, table: pa.Table) -> Side:
         """Let rows through and turn what the alias keeps of them into words."""

@@ -1,6 +1,6 @@
 """Loads many rows at once, by counting: each list is laid out at its size, then filled.
 
-    rows    | key words, projected words | ...        of one alias that has none yet
+    rows    | address of its words, key words first | ...        of one alias that has none yet
     1       the id of each row's values, found or made; each value counts its rows
     2       a block for each list, in the order of the values
     3       the rows, each at the next place of its lists
@@ -12,6 +12,8 @@ whenever it grows, and frees its old block.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -37,9 +39,6 @@ from joingraph.kernels.fields import (
     LEAF,
     LENGTH,
     LOOKAHEAD,
-    O_ALIAS,
-    O_ROW,
-    OP_WORDS,
     USED,
     V_NEXT,
 )
@@ -55,44 +54,38 @@ from joingraph.kernels.table import likely_record, prefetch_slot, put
 FAR, NEAR = 24, 8  # rows ahead, what is asked for
 
 
-def load(memory: GraphMemory, ops: Words, matrices: tuple[Words, ...]) -> Words:
-    """Insert the rows of ops, if that pays, and give the ops that are left to be carried out.
+def load(
+    memory: GraphMemory, parts: Sequence[tuple[int, Words]], matrices: tuple[Words, ...]
+) -> list[int]:
+    """Insert the rows of aliases that have none, if that pays; give the parts that are left.
 
     Counting anew what lives costs as much as the graph is large: so it must at least double.
     """
     aliases = range(len(memory.layout.aliases))
     known = sum(int(memory.alias(alias)[A_ROWS]) for alias in aliases)
-    if len(ops) < known or not len(ops):
-        return ops
-    left = [ops[:0]]
-    with lent(ops, *matrices):
-        for alias, own in by_alias(ops):
+    if sum(len(rows) for _, rows in parts) < max(1, known):
+        return list(range(len(parts)))
+    left: list[int] = []
+    with lent(*matrices):
+        for number, (alias, rows) in enumerate(parts):
             if memory.alias(alias)[A_ROWS]:
-                left.append(own)
+                left.append(number)
             else:
-                load_alias(memory, alias, own)
+                load_alias(memory, alias, rows)
     if memory.words[LOOKAHEAD] >= GLOBAL:
         for alias, link in outside_in(memory.layout):
             count_live(memory.st, memory.alias(alias).ctypes.data, link)
         for alias in memory.nodes:
             note_complete(memory.alias(alias).ctypes.data)
-    return np.concatenate(left)
+    return left
 
 
-def by_alias(ops: Words) -> list[tuple[int, Words]]:
-    """Split ops by their alias."""
-    aliases = np.flatnonzero(np.bincount(ops[:, O_ALIAS])).tolist()
-    if len(aliases) == 1:
-        return [(aliases[0], np.ascontiguousarray(ops))]
-    return [(alias, ops[ops[:, O_ALIAS] == alias]) for alias in aliases]
-
-
-def load_alias(memory: GraphMemory, alias: int, ops: Words) -> None:
+def load_alias(memory: GraphMemory, alias: int, rows: Words) -> None:
     """Insert the rows of an alias that has none."""
     ad, links = memory.alias(alias).ctypes.data, memory.layout.aliases[alias].links
-    ids = np.empty((len(links), len(ops)), np.int64)
-    with lent(ops, ids):
-        given = np.array([len(ops), ops.ctypes.data, ids.ctypes.data])
+    ids = np.empty((len(links), len(rows)), np.int64)
+    with lent(rows, ids):
+        given = np.array([len(rows), rows.ctypes.data, ids.ctypes.data])
         for link in range(len(links)):
             count_rows(ad, link, given)
             make_lists(memory.st, ad, link)
@@ -120,25 +113,19 @@ def outside_in(layout: Layout) -> list[tuple[int, int]]:
     return list(order)
 
 
-@small
-def row_of(ops: int, number: int) -> int:
-    """Give the address of an op's row."""
-    return ld(ops, number * OP_WORDS + O_ROW)
-
-
 @kernel
 def count_rows(ad: int, link: int, given: Words) -> None:
     """Find or make the value of each row at a link, and count the value's rows."""
-    count, ops, ids = given[0], given[1], given[2] + link * given[0] * 8
+    count, rows, ids = given[0], given[1], given[2] + link * given[0] * 8
     ln = link_of(ad, link)
     vd, key, length = ld(ln, L_VERTEX), ld(ln, L_KEY) * 8, ld(ln, L_LENGTH)
     for row in range(-FAR, count):
         if 0 <= row + FAR < count:
-            prefetch_slot(vd, row_of(ops, row + FAR) + key)
+            prefetch_slot(vd, ld(rows, row + FAR) + key)
         if 0 <= row + NEAR < count:
-            prefetch(likely_record(vd, row_of(ops, row + NEAR) + key), 0)
+            prefetch(likely_record(vd, ld(rows, row + NEAR) + key), 0)
         if row >= 0:
-            record = put(vd, row_of(ops, row) + key)
+            record = put(vd, ld(rows, row) + key)
             sto(record, length, ld(record, length) + 1)
             sto(ids, row, identity_at(ln, record))
 
@@ -160,7 +147,7 @@ def make_lists(st: int, ad: int, link: int) -> None:
 @kernel
 def fill(st: int, ad: int, given: Words) -> None:
     """Put each row at the next place of its lists."""
-    count, ops, ids, kind = given[0], given[1], given[2], ld(ad, A_KIND)
+    count, rows, ids, kind = given[0], given[1], given[2], ld(ad, A_KIND)
     links = ld(ad, A_LINK_COUNT)
     for row in range(-FAR, count if kind != COUNT else 0):
         for link in range(links):
@@ -172,7 +159,7 @@ def fill(st: int, ad: int, given: Words) -> None:
                 length = ld(record, ld(ln, L_LENGTH)) & LENGTH
                 prefetch(list_at(st, ln, record), length)
         if row >= 0 and kind == LEAF:
-            fill_leaf(st, ad, ld(ids, row), row_of(ops, row))
+            fill_leaf(st, ad, ld(ids, row), ld(rows, row))
         elif row >= 0 and kind == EDGE:
             fill_edge(st, ad, ld(ids, row), ld(ids, count + row))
         elif row >= 0:
@@ -213,7 +200,7 @@ def fill_edge(st: int, ad: int, near: int, far: int) -> None:
 @small
 def fill_node(st: int, ad: int, given: Words, number: int) -> None:
     """Write a node, and its id into the lists of its values."""
-    identity, links, row = ld(ad, A_NEXT), ld(ad, A_LINK_COUNT), row_of(given[1], number)
+    identity, links, row = ld(ad, A_NEXT), ld(ad, A_LINK_COUNT), ld(given[1], number)
     node = node_at(ad, identity)
     sto(ad, A_NEXT, identity + 1)
     sto(node, 0, USED)

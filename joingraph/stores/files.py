@@ -65,7 +65,7 @@ def write_some(descriptor: int, parts: Sequence[memoryview]) -> int:
 
 
 def sync(descriptor: int, path: Path) -> None:
-    """Wait until what was written is on the disk it"""
+    """Wait until what was written is on the disk."""
     with doing("flush to disk", path):
         if sys.platform == "darwin":
             fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)

@@ -96,7 +96,7 @@ class Ahead:
         """Ask for the lists at a value."""
         seats = [seat for seat in self.layout.vertices[link.vertex].seats if seat.kind >= LEAF]
         if seats:
-            self.say(f"likely = ld({slot})", "if likely:")
+            self.say(f"likely = ld({slot})", f"if {self.is_there(link)}:")
             self.writer.depth += 1
             for seat in seats:
                 self.one_list(seat)
@@ -122,29 +122,33 @@ class Ahead:
     def next(self, link: Link, slot: str) -> None:
         """Ask for the value beyond the first live edge."""
         for edge in self.edges(link):
-            self.beyond(edge, slot)
+            self.beyond(link, edge, slot)
             self.say("    prefetch(far, 0)")
 
     def next_lists(self, link: Link, slot: str) -> None:
         """Ask for the leaves' lists at that value."""
         for edge in self.edges(link):
-            far = self.beyond(edge, slot)
+            far = self.beyond(link, edge, slot)
             for seat in self.layout.vertices[far].seats:
                 if seat.kind == LEAF:
                     group = f"far + {seat.offset * 8}, {seat.columns}"
                     self.say(f"    prefetch_run(heap, {group})")
 
-    def beyond(self, edge: Seat, slot: str) -> int:
+    def beyond(self, link: Link, edge: Seat, slot: str) -> int:
         """Write how the value beyond the first live edge is found; gives its vertex."""
         far = self.layout.aliases[edge.alias].links[1 - edge.link].vertex
         stride = self.layout.vertices[far].stride * 8
         self.say(
             f"likely = ld({slot})",
-            f"if likely and ld(likely, {edge.live}) & LENGTH:",
+            f"if {self.is_there(link)} and ld(likely, {edge.live}) & LENGTH:",
             f"    entry = ld(heap + ld(likely, {edge.offset}) * 8, 0)",
             f"    far = records_{far} + (entry >> 32) * {stride}",
         )
         return far
+
+    def is_there(self, link: Link) -> str:
+        """Test that a record was found, not an empty slot (an odd number) or nothing at all."""
+        return "likely & 1 == 0" if self.layout.vertices[link.vertex].key == 1 else "likely"
 
     def value(self, link: Link) -> str:
         """Name what the ring holds for a link at the present op."""

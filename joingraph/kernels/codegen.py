@@ -79,6 +79,7 @@ from joingraph.kernels.table import (
     prefetch_slot,
     prefetch_word,
     put,
+    put_absent,
     put_word,
     same_key,
 )

@@ -1,7 +1,9 @@
 """Writes the part of a view's own kernels that links a new row: `link.py` with constants put in.
 
-r0 = ld(ring, 0 + (at & 31)) if ahead else 0              the value of v0, found ahead,
-if r0 == 0 or ld(r0, 0) != ld(row, 0):
+r0 = ld(ring, 0 + (at & 31)) if ahead else 1              the value of v0, found ahead,
+if r0 & 1:
+    r0 = put_absent(vertex_0, ld(row, 0), r0 - 1, 8)      made where a slot was empty, if it is
+elif ld(r0, 0) != ld(row, 0):
     r0 = put_word(vertex_0, ld(row, 0), 8)                found now or made
 sized = ld(r0, 2)                                         a leaf's list there grows by a row
 ...
@@ -51,11 +53,14 @@ class Linker:
         if vertex.key == 0:
             self.say(f"r{v} = put(vertex_{v}, {key})")
             return
-        self.say(f"r{v} = {self.ahead.value(link)} if ahead else 0")
+        ahead, word = self.ahead.value(link), f"vertex_{v}, ld(row, {link.key})"
         if vertex.key == 1:
-            self.say(f"if r{v} == 0 or ld(r{v}, 0) != ld(row, {link.key}):")
-            self.say(f"    r{v} = put_word(vertex_{v}, ld(row, {link.key}), {vertex.stride})")
+            self.say(f"r{v} = {ahead} if ahead else 1", f"if r{v} & 1:")
+            self.say(f"    r{v} = put_absent({word}, r{v} - 1, {vertex.stride})")
+            self.say(f"elif ld(r{v}, 0) != ld(row, {link.key}):")
+            self.say(f"    r{v} = put_word({word}, {vertex.stride})")
         else:
+            self.say(f"r{v} = {ahead} if ahead else 0")
             self.say(f"if r{v} == 0 or not same_key(r{v}, {key}, {vertex.key}):")
             self.say(f"    r{v} = put(vertex_{v}, {key})")
 

@@ -105,6 +105,18 @@ def put_word(vd: int, key: int, stride: int) -> int:
         place = (place + 1) & mask
 
 
+@small
+def put_absent(vd: int, key: int, slot: int, stride: int) -> int:
+    """Do what `put_word` does for a key that had no record a while ago, but for this empty slot.
+
+    Only inserts came since then, so the key still has none if the slot is empty and of the index.
+    """
+    place = (slot - ld(vd, V_INDEX)) >> 3
+    if 0 <= place <= ld(vd, V_MASK) and ld(slot, 0) == 0:
+        return ld(vd, V_RECORDS) + add_word(vd, key, mix(key) >> 32, place) * (stride * 8)
+    return put_word(vd, key, stride)
+
+
 @kernel
 def add_word(vd: int, key: int, h: int, place: int) -> int:
     """Make the record of a new key of one word, whose slot is known; gives its id."""
@@ -202,7 +214,10 @@ def prefetch_word(vd: int, key: int) -> None:
 
 @small
 def likely_word(vd: int, key: int, stride: int) -> int:
-    """Do what `likely_record` does for a key of one word, given itself, and a known stride."""
+    """Do what `likely_record` does for a key of one word, given itself, and a known stride.
+
+    Where there is no such record, the address of the empty slot is given, made odd to tell it.
+    """
     index, mask, h = ld(vd, V_INDEX), ld(vd, V_MASK), mix(key) >> 32
     place = h & mask
     slot = ld(index, place)
@@ -210,7 +225,7 @@ def likely_word(vd: int, key: int, stride: int) -> int:
         place = (place + 1) & mask
         slot = ld(index, place)
     if slot == 0:
-        return 0
+        return index + place * 8 + 1
     return ld(vd, V_RECORDS) + ((slot & LOW) - 1) * (stride * 8)
 
 

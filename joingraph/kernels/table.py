@@ -147,6 +147,7 @@ def take_record(vd: int) -> int:
         return freed - 1
     fresh = ld(vd, V_NEXT)
     sto(vd, V_NEXT, fresh + 1)
+    prefetch(ld(vd, V_RECORDS) + (fresh + 4) * ld(vd, V_STRIDE) * 8, 0)
     return fresh
 
 

@@ -32,6 +32,12 @@ SETTINGS = {
     "spark.sql.debug.maxToStringFields": "1000",
     # Micro-batches are small: planning them again and again costs more than adapting saves.
     "spark.sql.adaptive.enabled": "false",
+    # The one that Spark takes by itself starts seven processes (chmod, readlink) for every file it
+    # writes into a checkpoint, three of them a micro-batch; on a local disk both rename alike.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing."
+        "FileSystemBasedCheckpointFileManager"
+    ),
 }
 DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",

@@ -11,6 +11,7 @@ is NULL throughout, the source has no positions.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
@@ -35,6 +36,13 @@ META: Final = {
 }
 
 
+class File(NamedTuple):
+    """A file as Spark names it, and when it was last changed."""
+
+    name: str
+    changed_us: int
+
+
 class Told(NamedTuple):
     """What a source has told in one micro-batch: images, where each stands, what was unreadable."""
 
@@ -56,6 +64,8 @@ class Told(NamedTuple):
 def tell(rows: pa.Table, source: Source, table: Table) -> Told:
     """Read the rows of one source."""
     rows = in_order(with_coded_lanes(rows))
+    if "_bad" in silent(source):
+        rows = null_here(rows, table)
     is_bad = np.asarray(rows["_bad"].is_valid())
     dead = dead_letters(rows.filter(pa.array(is_bad)), source) if is_bad.any() else []
     rows = rows.filter(pa.array(~is_bad)) if is_bad.any() else rows
@@ -73,35 +83,66 @@ def tell(rows: pa.Table, source: Source, table: Table) -> Told:
     return Told(Images(kept, codes, following(rows, source)), places, dead)
 
 
-def silent(source: Source, table: Table) -> set[str]:
+def silent(source: Source) -> set[str]:
     """Name the columns of META that nobody carries: 0 or NULL in every row, or told otherwise.
 
     They cost more than the rows' own columns, most of all the texts and the number of a row in its
     Parquet file, which only tells halves of a pair apart: inserts have none. The lane of a row from
-    a file is the file's name, of which a number travels (`with_names`).
+    a file is the file's name, of which a number travels (`of_files`), and tells its time as well.
+    A row that Parquet inserts can be wrong in one way only, which is seen here (`null_here`).
     """
-    found = {"_lane"} if source.format in WATCHED else set[str]()
+    found = {"_lane", "_a"} if source.format in WATCHED else set[str]()
     if source.format != "parquet" or source.debezium:
         return found
     found.add("_b")
-    if not source.operation:
-        found |= {"_n", "_op"}
-        if all(field.nullable for field in table.schema):
-            found |= {"_bad", "_raw"}
-    return found
+    return found if source.operation else found | {"_n", "_op", "_bad", "_raw"}
 
 
-def with_names(numbers: pa.ChunkedArray, names: Mapping[int, str]) -> pa.Array:
-    """Write the names of files for their numbers."""
+def of_files(numbers: pa.ChunkedArray, files: Mapping[int, File]) -> dict[str, pa.Array]:
+    """Write names and times of files for their numbers."""
     coded = numbers.combine_chunks().dictionary_encode()
-    found = pa.array([names[number] for number in coded.dictionary.to_pylist()], pa.string())
-    return pa.DictionaryArray.from_arrays(coded.indices, found)
+    found = [files[number] for number in coded.dictionary.to_pylist()]
+    names = pa.array([file.name for file in found], pa.string())
+    times = np.array([file.changed_us for file in found], np.int64)
+    return {
+        "_lane": pa.DictionaryArray.from_arrays(coded.indices, names),
+        "_a": pa.array(times[coded.indices.to_numpy()]),
+    }
 
 
 def nothing(name: str, length: int) -> pa.Array:
     """Make a column of META that says nothing."""
     type = META[name]
     return pa.nulls(length, type) if type == pa.string() else pa.array(np.zeros(length), type)
+
+
+def null_here(rows: pa.Table, table: Table) -> pa.Table:
+    """Say of rows that Spark has not judged which of them are NULL where they must not be."""
+    wrong = [
+        field.name for field in table.schema if not field.nullable and rows[field.name].null_count
+    ]
+    if not wrong:
+        return rows
+    bad: list[str | None] = [None] * len(rows)
+    for name in reversed(wrong):
+        for at in np.flatnonzero(rows[name].is_null()).tolist():
+            bad[at] = found_null(name)
+    raw = [None if reason is None else record(rows, table, at) for at, reason in enumerate(bad)]
+    for name, said in (("_bad", bad), ("_raw", raw)):
+        rows = rows.set_column(rows.schema.get_field_index(name), name, pa.array(said, pa.string()))
+    return rows
+
+
+def found_null(name: str) -> str:
+    """Say what is wrong with a row."""
+    return f'column "{name}" is NOT NULL, found NULL'
+
+
+def record(rows: pa.Table, table: Table, at: int) -> str:
+    """Write a row as JSON, without what is NULL, as Spark does."""
+    said = {name: rows[name][at].as_py() for name in table.schema.names}
+    known = {name: value for name, value in said.items() if value is not None}
+    return json.dumps(known, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def with_coded_lanes(rows: pa.Table) -> pa.Table:

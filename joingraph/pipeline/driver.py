@@ -91,7 +91,7 @@ class Driver:
                 graph.load({table.name: kept}, source=f"load {table.name}", position=1)
 
     def take(self, turn: Turn, arrived: Mapping[str, pa.Table]) -> Progress:
-        """Take one micro-batch: apply it where it is new, and deliver."""
+        """Take one micro-batch, the rows of sources that have any: apply what is new, deliver."""
         start = time.perf_counter()
         told = {
             name: tell(rows, self.sources[name], self.tables[name])
@@ -104,7 +104,8 @@ class Driver:
         for line in self.lines:
             deliver(line)
         end = time.perf_counter()
-        by_table = {name: len(rows.images.codes) for name, rows in told.items()}
+        by_table = dict.fromkeys(self.sources, 0)
+        by_table |= {name: len(rows.images.codes) for name, rows in told.items()}
         return Progress(
             batch=turn.batch,
             diffs=sum(by_table.values()),

@@ -5,7 +5,8 @@ word. So the footers of new files are looked at before anything is applied. Whic
 Spark has written into its checkpoint by then:
 
     checkpoint/sources/0/7      v1
-                                {"path": "file:///data/tweet/2.parquet", "batchId": 7, …}
+                                {"path": "file:///data/tweet/2.parquet", "batchId": 7,
+                                 "timestamp": 1763517600000, …}
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 
 from joingraph.definition import Table
 from joingraph.errors import StoreError
+from joingraph.pipeline.arrived import File
 from joingraph.pipeline.backlog import local
 from joingraph.pipeline.model import Source
 
@@ -43,7 +45,7 @@ def confirm(
     return check
 
 
-def new_files(checkpoint: Path, seen: dict[Path, int]) -> Iterator[str]:
+def new_files(checkpoint: Path, seen: dict[Path, int]) -> Iterator[File]:
     """Yield the files that Spark has noted since the last time, and note how far that is."""
     for folder in sorted((checkpoint / "sources").glob("*")):
         last = seen.get(folder, -1)
@@ -54,13 +56,13 @@ def new_files(checkpoint: Path, seen: dict[Path, int]) -> Iterator[str]:
                 yield from files_in(log, number)
 
 
-def files_in(log: Path, number: int) -> Iterator[str]:
+def files_in(log: Path, number: int) -> Iterator[File]:
     """Yield the files of one log; a compact one repeats the files of earlier ones."""
     for line in log.read_text(encoding="utf-8").splitlines():
         if line.startswith("{"):
             said = json.loads(line)
             if said.get("batchId") == number and "path" in said:
-                yield str(said["path"])
+                yield File(str(said["path"]), 1000 * int(said["timestamp"]))
 
 
 def check_file(name: str, path: Path, columns: list[str]) -> None:

@@ -1,11 +1,12 @@
 """All sources of a pipeline as one streaming DataFrame, and a micro-batch of it taken apart again.
 
-    _t   _lane _a _b _n _op _bad _raw   c0_0 c0_1 | c1_0 …      (c<source>_<column>)
-    0    …                              7    8    | NULL
-    1    …                              NULL NULL | 5
+    _t   _lane _a _b _n _op _bad _raw   bigint 0   bigint 1   string 0
+    0    …                              7          8          NULL
+    1    …                              5          NULL       text
 
-What is the same in all rows of a source (arrived.silent) is left out, and put back in the driver;
-of a file's name its number travels (lanes).
+Sources share the columns of one type (`slots`): a row is as wide as the widest table, not as all of
+them. What is the same in all rows of a source (arrived.silent) is left out, and put back in the
+driver; of a file's name its number travels (lanes).
 
 One query for all sources: what a micro-batch costs before any work is paid once, and the graph
 takes diffs of all tables whole or not at all.
@@ -13,19 +14,21 @@ takes diffs of all tables whole or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
+from operator import or_
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import ByteType, DataType, LongType
+from pyspark.sql.types import DataType, IntegerType, LongType
 
 from joingraph.definition import Table
-from joingraph.pipeline.arrived import META, nothing, silent, with_names
-from joingraph.pipeline.changes import INSERT, POST, PRE
+from joingraph.pipeline.arrived import META, File, nothing, of_files, silent
+from joingraph.pipeline.changes import INSERT, POST, PRE, taken
 from joingraph.pipeline.model import WATCHED, Source
 from joingraph.spark.filters import quoted, wanted
 from joingraph.spark.lanes import NUMBER, lane_number
@@ -58,7 +61,9 @@ class Feed:
         else:
             found = opened(self.spark, source, table)
         matters = None if source.debezium else wanted(self.views, table)
-        rows = found.rows if matters is None else found.rows.filter(told(found, source, matters))
+        if matters is not None:
+            matters = told(found, source, table, matters)
+        rows = found.rows if matters is None else found.rows.filter(matters)
         return Part(rows, columns_of(found.said, number, source, table))
 
 
@@ -75,7 +80,7 @@ class Part(NamedTuple):
         return self.rows.select(*(column.alias(name) for name, (column, _) in made.items()))
 
 
-def told(found: Opened, source: Source, matters: Column) -> Column:
+def told(found: Opened, source: Source, table: Table, matters: Column) -> Column:
     """Say which rows the driver is told of: those that matter, and whatever it must judge."""
     if source.by_key:
         # Old rows are known by their key alone, so nothing tells whether they mattered.
@@ -83,21 +88,39 @@ def told(found: Opened, source: Source, matters: Column) -> Column:
     elif source.operation and source.format != "parquet":
         # Rows have no numbers, so what the filter left of a pair would not be known as half.
         matters = matters | found.said["_op"].isin(PRE, POST)
+    if "_bad" in silent(source):
+        needed = (F.col(quoted(each.name)) for each in table.schema if not each.nullable)
+        return reduce(or_, (each.isNull() for each in needed), matters)
     return found.said["_bad"].isNotNull() | matters
 
 
 def columns_of(
     said: Mapping[str, Column], number: int, source: Source, table: Table
 ) -> dict[str, tuple[Column, DataType]]:
-    """Name a source's columns so that no other source has them, and say their types."""
-    found: dict[str, tuple[Column, DataType]] = {"_t": (F.lit(number).cast("byte"), ByteType())}
-    for name in (each for each in META if each not in silent(source, table)):
+    """Name a source's columns as the stream has them, and say their types."""
+    found: dict[str, tuple[Column, DataType]] = {"_t": (F.lit(number), IntegerType())}
+    for name in (each for each in META if each not in silent(source)):
         found[name] = said[name], spark_type(META[name])
     if source.format in WATCHED:
         found[NUMBER] = lane_number(said["_lane"]), LongType()
     fields = [] if source.debezium else list(table.schema)
-    for at, field in enumerate(fields):
-        found[f"c{number}_{at}"] = F.col(quoted(field.name)), spark_type(field.type)
+    types = [spark_type(field.type) for field in fields]
+    for slot, type, field in zip(slots(types), types, fields, strict=True):
+        found[slot] = F.col(quoted(field.name)), type
+    return found
+
+
+def slots(types: Iterable[DataType]) -> list[str]:
+    """Name the stream's columns that a source's columns of these types are in.
+
+    >>> slots([LongType(), IntegerType(), LongType()])
+    ['bigint 0', 'int 0', 'bigint 1']
+    """
+    there = Counter[str]()
+    found = []
+    for name in (type.simpleString() for type in types):
+        found.append(f"{name} {there[name]}")
+        there[name] += 1
     return found
 
 
@@ -105,17 +128,21 @@ def apart(
     rows: pa.Table,
     sources: Mapping[str, Source],
     tables: Mapping[str, Table],
-    files: Mapping[int, str],
+    files: Mapping[int, File],
 ) -> dict[str, pa.Table]:
-    """Cut a micro-batch into the rows of each source; `files` are the names of theirs."""
+    """Cut a micro-batch into the rows of each source that has any; `files` are theirs."""
     found: dict[str, pa.Table] = {}
+    of = rows["_t"].to_numpy() if len(sources) > 1 else None
     for number, (name, source) in enumerate(sources.items()):
-        part = rows if len(sources) == 1 else rows.filter(pc.equal(rows["_t"], number))
-        names = [] if source.debezium else tables[name].schema.names
-        mute = silent(source, tables[name])
+        part = rows if of is None else taken(rows, np.flatnonzero(of == number))
+        if not len(part):
+            continue
+        fields = [] if source.debezium else list(tables[name].schema)
+        mute = silent(source)
         said = {each: nothing(each, len(part)) if each in mute else part[each] for each in META}
         if source.format in WATCHED:
-            said["_lane"] = with_names(part[NUMBER], files)
-        columns = [part[f"c{number}_{at}"] for at in range(len(names))]
-        found[name] = pa.table([*said.values(), *columns], names=[*META, *names])
+            said |= of_files(part[NUMBER], files)
+        columns = [part[slot] for slot in slots(spark_type(field.type) for field in fields)]
+        names = [*META, *(field.name for field in fields)]
+        found[name] = pa.table([*said.values(), *columns], names=names)
     return found

@@ -12,6 +12,7 @@ one, there as here. Columns are made of Spark's own objects; no text is ever pas
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import reduce
 from operator import and_, or_
 
@@ -49,13 +50,18 @@ MAKERS: Mapping[str, Make] = {
 def wanted(views: Iterable[View], table: Table) -> SparkColumn | None:
     """Say which rows of a table matter to any of the views; None where all of them may."""
     aliases = [alias for view in views for alias in view.plan.aliases if alias.table == table.name]
-    conditions = [condition(alias) for alias in aliases]
+    never_null = {field.name for field in table.schema if not field.nullable}
+    conditions = [condition(alias, never_null) for alias in aliases]
     found = [each for each in conditions if each is not None]
     return reduce(or_, found) if found and len(found) == len(aliases) else None
 
 
-def condition(alias: AliasPlan) -> SparkColumn | None:
-    """Say which rows pass an alias' filter, as far as Spark can tell; None where it cannot."""
+def condition(alias: AliasPlan, never_null: AbstractSet[str]) -> SparkColumn | None:
+    """Say which rows pass an alias' filter, as far as Spark can tell; None where it cannot.
+
+    A column that is declared NOT NULL is not asked: where it is NULL all the same, the row is
+    malformed, and to be told of.
+    """
     parts: list[SparkColumn] = []
     for each in alias.conditions:
         made = translated(each)
@@ -64,7 +70,7 @@ def condition(alias: AliasPlan) -> SparkColumn | None:
         parts.append(made)
     for key in (each for vertex in alias.keys for each in vertex):
         column = innermost(key)
-        if column is not None:
+        if column is not None and column.name not in never_null:
             parts.append(F.col(quoted(column.name)).isNotNull())
     return reduce(and_, parts) if parts else None
 

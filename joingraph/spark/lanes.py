@@ -1,7 +1,8 @@
 """Which file a row is of, without the file's name beside every row.
 
     stream       _file 4f1e…          xxhash64 of the name, which costs more than the row
-    checkpoint   {"path": …}          the files of a micro-batch, noted before it comes
+    checkpoint   {"path": …}          the files of a micro-batch and when they were last changed,
+                                      noted before it comes
 
 So names are known by their hashes. If one is not, as Spark writes it in some other way there, it is
 asked how it names the files of the sources.
@@ -19,10 +20,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from joingraph.errors import StoreError
+from joingraph.pipeline.arrived import File
 
 NUMBER: Final = "_file"
 SEED: Final = 42  # of Spark's xxhash64
-NAMES_MAX: Final = 100_000  # remembered; of others Spark is asked
+FILES_MAX: Final = 100_000  # remembered; of others Spark is asked
 
 
 def lane_number(name: Column) -> Column:
@@ -31,41 +33,43 @@ def lane_number(name: Column) -> Column:
 
 
 class Lanes:
-    """The names of files met so far, by their numbers; `folders` are where there are more."""
+    """The files met so far, by their numbers; `folders` are where there are more."""
 
     def __init__(self, folders: Iterable[str]) -> None:
         self.folders = tuple(folders)
-        self.names: dict[int, str] = {}
+        self.files: dict[int, File] = {}
 
-    def note(self, places: Iterable[str]) -> None:
+    def note(self, files: Iterable[File]) -> None:
         """Remember files as Spark may name them: it writes a local path in two ways."""
-        if len(self.names) > NAMES_MAX:
-            self.names.clear()
-        for place in places:
-            for name in (place, place.replace("file:///", "file:/", 1)):
-                self.names[number_of(name)] = name
+        if len(self.files) > FILES_MAX:
+            self.files.clear()
+        for file in files:
+            for name in (file.name, file.name.replace("file:///", "file:/", 1)):
+                self.files[number_of(name)] = file._replace(name=name)
 
-    def collect(self, rows: DataFrame) -> tuple[pa.Table, Mapping[int, str]]:
-        """Bring a micro-batch to the driver, and give the names of its files."""
+    def collect(self, rows: DataFrame) -> tuple[pa.Table, Mapping[int, File]]:
+        """Bring a micro-batch to the driver, and give its files."""
         found = rows.toArrow()
         if NUMBER not in found.column_names:
             return found, {}
         numbers = pc.unique(found[NUMBER]).drop_null().to_pylist()
-        if any(number not in self.names for number in numbers):
+        if any(number not in self.files for number in numbers):
             self.note(listed(rows.sparkSession, self.folders))
-        if any(number not in self.names for number in numbers):
+        if any(number not in self.files for number in numbers):
             raise StoreError(
                 f"a file that this micro-batch was read from is not in {', '.join(self.folders)} "
                 "any more; leave files there until they are applied. Nothing was applied"
             )
-        return found, {number: self.names[number] for number in numbers}
+        return found, {number: self.files[number] for number in numbers}
 
 
-def listed(spark: SparkSession, folders: Iterable[str]) -> Iterator[str]:
-    """Yield the names that Spark has for the files of folders; it reads none of them."""
+def listed(spark: SparkSession, folders: Iterable[str]) -> Iterator[File]:
+    """Yield the files of folders as Spark names them; it reads none of them."""
     reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
     for folder in folders:
-        yield from reader.load(folder).select("_metadata.file_path").toArrow()[0].to_pylist()
+        changed_us = F.unix_micros("_metadata.file_modification_time")
+        found = reader.load(folder).select(F.input_file_name(), changed_us).toArrow()
+        yield from map(File, *(column.to_pylist() for column in found.columns))
 
 
 def number_of(name: str) -> int:

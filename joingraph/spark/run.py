@@ -79,7 +79,7 @@ class Pipeline:
         self.driver.open()
         if self.plan.trigger == AVAILABLE_NOW:
             done = new_files(self.plan.checkpoint, {})
-            self.backlog = Backlog(self.plan.sources.values(), done)
+            self.backlog = Backlog(self.plan.sources.values(), (file.name for file in done))
         writer = self.plan.stream.writeStream.queryName(self.plan.name)
         writer = writer.foreachBatch(self._take)
         writer = writer.option("checkpointLocation", str(self.plan.checkpoint))
@@ -147,11 +147,12 @@ class Pipeline:
         """Take one micro-batch; Spark calls this."""
         try:
             begin = time.perf_counter()
-            places = list(new_files(self.plan.checkpoint, self._logs))
+            files = list(new_files(self.plan.checkpoint, self._logs))
+            places = [file.name for file in files]
             self.plan.confirm(places)
-            self._lanes.note(places)
-            arrow, names = self._lanes.collect(rows)
-            arrived = apart(arrow, self.plan.sources, self.plan.tables, names)
+            self._lanes.note(files)
+            arrow, known = self._lanes.collect(rows)
+            arrived = apart(arrow, self.plan.sources, self.plan.tables, known)
             turn = Turn(query_id(self.plan.checkpoint), batch)
             progress = self.driver.take(turn, arrived)
             if self.backlog:

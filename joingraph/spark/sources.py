@@ -22,7 +22,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from joingraph.definition import Table
 from joingraph.errors import StoreError
-from joingraph.pipeline.arrived import META
+from joingraph.pipeline.arrived import META, found_null
 from joingraph.pipeline.changes import UNKNOWN, UPDATE, words_of
 from joingraph.pipeline.model import Source
 from joingraph.spark.filters import quoted
@@ -81,7 +81,7 @@ def files(spark: SparkSession, source: Source, table: Table) -> Opened:
     found = reader.schema(schema).format("text" if source.debezium else source.format)
     rows = found.load(source.path)
     place = Place(
-        F.col("_metadata.file_path"),
+        F.input_file_name(),
         F.unix_micros(F.col("_metadata.file_modification_time")),
         zero if source.format == "parquet" else F.col("_metadata.file_block_start"),
         number,
@@ -137,8 +137,7 @@ def operation(source: Source) -> tuple[Column, Column]:
 
 def not_null(field: pa.Field) -> Column:
     """Name a column that is NULL where it must not be."""
-    text = f'column "{field.name}" is NOT NULL, found NULL'
-    return F.when(F.col(quoted(field.name)).isNull(), F.lit(text))
+    return F.when(F.col(quoted(field.name)).isNull(), F.lit(found_null(field.name)))
 
 
 def change_feed(spark: SparkSession, source: Source, table: Table) -> Opened:

@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import joingraph as jg
+from joingraph.pipeline.arrived import File
 from joingraph.spark.confirm import new_files
 from joingraph.spark.datasource import GraphReader
 from joingraph.spark.lanes import Lanes, lane_number, number_of
@@ -76,7 +77,7 @@ def test_files_are_known_by_name_whatever_they_are_called(spark: Any, tmp_path: 
     names = {f"{each}.parquet" for each in ("a b", "a%20b", "ä", "a+b", "[a]", "a#b", "a,{b}", "?")}
     for name in names:
         pq.write_table(pa.table({"x": [1]}), folder / name)
-    noted, asked, found = Lanes([]), Lanes([str(folder)]), dict[int, str]()
+    noted, asked, found = Lanes([]), Lanes([str(folder)]), dict[int, File]()
 
     def take(rows: Any, batch: int) -> None:
         noted.note(new_files(place, {}))
@@ -84,11 +85,11 @@ def test_files_are_known_by_name_whatever_they_are_called(spark: Any, tmp_path: 
         assert asked.collect(rows)[1] == found
 
     stream = spark.readStream.schema("x BIGINT").parquet(str(folder))
-    rows = stream.select(lane_number(F.col("_metadata.file_path")).alias("_file"), "x")
+    rows = stream.select(lane_number(F.input_file_name()).alias("_file"), "x")
     writer = rows.writeStream.foreachBatch(take).option("checkpointLocation", str(place))
     writer.trigger(availableNow=True).start().awaitTermination()
-    assert {unquote(name).rpartition("/")[2] for name in found.values()} == names
-    assert {number_of(name) for name in found.values()} == set(found)
+    assert {unquote(file.name).rpartition("/")[2] for file in found.values()} == names
+    assert {number_of(file.name) for file in found.values()} == set(found)
 
 
 def test_a_file_that_is_gone_is_not_guessed_at(spark: Any, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from joingraph.pipeline.changes import Images, Marks, Numbers, by_commit
 from joingraph.pipeline.deadletters import Dead
 from joingraph.pipeline.debezium import read_events
 from joingraph.pipeline.model import WATCHED, Source
-from joingraph.pipeline.positions import Places
+from joingraph.pipeline.positions import Places, in_turn
 
 META: Final = {
     "_lane": pa.string(),
@@ -168,7 +168,7 @@ def ordered(rows: pa.Table) -> Numbers:
     rank[-1] = -1
     lane = rank[lanes.indices.fill_null(-1).to_numpy()]
     a, b, n = (rows[name].to_numpy() for name in ("_a", "_b", "_n"))
-    return np.lexsort((n, b, lane, a)).astype(np.int64)
+    return in_turn(a, lane, b, n)
 
 
 def places_of(rows: pa.Table) -> Places:

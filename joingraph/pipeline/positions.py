@@ -130,7 +130,7 @@ def reached(kept: Reached, places: Places) -> Reached:
     if places.lanes is None:
         return replace(kept, lanes={"": (0, 0)}) if len(places.a) else kept
     names, lane_of = encoded(places.lanes)
-    order = np.lexsort((places.b, places.a, lane_of))
+    order = in_turn(lane_of, places.a, places.b)
     lasts = np.flatnonzero(np.diff(lane_of[order], append=-1))
     ends = order[lasts].tolist()
     moved = {names[lane_of[end]]: (int(places.a[end]), int(places.b[end])) for end in ends}
@@ -138,6 +138,20 @@ def reached(kept: Reached, places: Places) -> Reached:
     for name, mark in moved.items():
         lanes[name] = max(mark, lanes.get(name, mark))
     return forgotten(Reached(lanes, kept.horizon))
+
+
+def in_turn(*keys: Numbers) -> Numbers:
+    """Number rows by keys, the first counting most; mostly they come that way, seen at a glance.
+
+    >>> in_turn(np.array([1, 1, 2]), np.array([3, 5, 4])), in_turn(np.array([2, 1, 2]))
+    (array([0, 1, 2]), array([1, 0, 2]))
+    """
+    alike = np.ones(max(len(keys[0]) - 1, 0), bool)
+    for key in keys:
+        if (alike & (key[1:] < key[:-1])).any():
+            return np.lexsort(keys[::-1]).astype(np.int64)
+        alike &= key[1:] == key[:-1]
+    return np.arange(len(keys[0]))
 
 
 def forgotten(now: Reached) -> Reached:

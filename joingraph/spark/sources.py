@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from importlib.metadata import version
+from operator import or_
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -215,9 +216,10 @@ def parsed(rows: DataFrame, place: Place, source: Source, table: Table) -> Opene
         field.name: read[field.name].try_cast(spark_type(field.type)) for field in table.schema
     }
     lost = [read[field.name].isNotNull() & typed[field.name].isNull() for field in table.schema]
-    broken = F.col("_read")[CORRUPT].isNotNull() | reduce(lambda one, other: one | other, lost)
+    # No text, an empty one and a JSON null are no object: read as one, all its columns were NULL.
+    broken = reduce(or_, lost, F.col("_read").isNull() | F.col("_read")[CORRUPT].isNotNull())
     told = {source.operation: read[source.operation]} if source.operation else {}
-    corrupt = {CORRUPT: F.when(broken, F.col("value"))}
+    corrupt = {CORRUPT: F.when(broken, F.coalesce("value", F.lit("")))}
     return judged(rows.withColumns({**typed, **told, **corrupt}), place, source, table)
 
 

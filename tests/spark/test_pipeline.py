@@ -216,6 +216,18 @@ def test_a_redis_stream_is_a_source(shop: Shop, url: str) -> None:
         assert shop.run() == [(9, 11, None)]
 
 
+def test_a_record_that_is_no_object_is_a_dead_letter(shop: Shop, url: str) -> None:
+    with Redis.from_url(url) as redis:
+        redis.delete("inserts")
+        for text in ('{"userId": 2, "tweetId": 10, "text": "a"}', "null", ""):
+            redis.xadd("inserts", {"json": text})
+    shop.sources["tweet"] = {"format": "redis", "path": "inserts", "options": {"url": url}}
+    shop.on_error = "dead_letter"
+    assert shop.run() == [(9, 10, "a")]
+    dead = read_dead(shop.home / "dead_letters")
+    assert [each.reason for each in dead] == ["is malformed", "is malformed"]
+
+
 def test_a_delta_change_feed_is_a_source(shop: Shop, tmp_path: Path) -> None:
     place = f"delta.`{tmp_path / 'changes'}`"
     feed = "tblproperties (delta.enableChangeDataFeed = true)"

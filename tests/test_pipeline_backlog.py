@@ -33,7 +33,7 @@ def test_files_are_counted_by_their_bytes(source: Source) -> None:
     assert (found.done_bytes, found.bytes) == (250, 1000)
     assert found.left_s is not None
     assert found.left_s == pytest.approx(750 / found.bytes_per_s, abs=0.1)
-    assert "0.0 of 0.0 MB of files, 25%" in str(found)
+    assert "kB of files, 25%" in str(found)
 
 
 def test_what_earlier_runs_did_is_done_and_not_counted_as_speed(source: Source) -> None:

@@ -64,6 +64,40 @@ def test_a_mistake_is_told_with_its_line(
         assert new.split("\n")[0] in changed.splitlines()[line - 1]
 
 
+def test_a_mistake_in_sql_is_told_with_its_own_file_and_line(
+    example: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    view, tables = example.with_name("timeline.sql"), example.with_name("tables.sql")
+    text = view.read_text()
+    view.write_text(text.replace("ON F.userId", "ON F.user_id"))
+    assert main(["check", str(example)]) == 2
+    line = 1 + text[: text.index("ON F.userId")].count("\n")
+    assert f"{view}:{line}: line {line}, column" in capsys.readouterr().err
+    view.write_text(text)
+    tables.write_text(tables.read_text().replace("BIGINT", "MAP<INT, INT>", 1))
+    assert main(["check", str(example)]) == 2
+    assert f'{tables}:1: table "follower": ' in capsys.readouterr().err
+    tables.write_text("-- none yet")
+    assert main(["check", str(example)]) == 2
+    assert f"{tables}:1: declares no table" in capsys.readouterr().err
+
+
+def test_settings_of_spark_are_read_as_spark_names_them(
+    example: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = example.read_text()
+    example.write_text(f'{text}\n[spark]\nui.enabled = true\n"sql.x" = 2\n')
+    assert read_settings(example).spark == {"spark.ui.enabled": "true", "spark.sql.x": "2"}
+    example.write_text(f"{text}\n[spark]\njars = [1]\n")
+    assert main(["check", str(example)]) == 2
+    assert "spark.jars is a text, a number, true or false, found [1]" in capsys.readouterr().err
+
+
+def test_a_folder_is_no_file_of_settings(example: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(example.parent)]) == 2
+    assert f"is a folder; name the file in it: {example}" in capsys.readouterr().err
+
+
 def test_all_mistakes_are_told_at_once(example: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = example.read_text().replace('"csv"', '"xml"').replace('"console"', '"consol"')
     example.write_text(text)
@@ -102,7 +136,7 @@ def test_status_tells_what_the_last_run_did(
     status.failed("disk full")
     assert main(["status", str(example)]) == 0
     said = capsys.readouterr().out
-    for part in ("failed", "1,000 diffs in", "1 dead letters", "10,000 diffs/s", "disk full"):
+    for part in ("failed", "diffs in: 1,000", "dead letters: 1", "10,000 diffs/s", "disk full"):
         assert part in said
 
 

@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlparse
 
 from joingraph.pipeline.model import WATCHED, Source
 
-MB = 1e6
+KB, MB = 1e3, 1e6
 
 
 class Estimate(NamedTuple):
@@ -30,11 +30,22 @@ class Estimate(NamedTuple):
     left_s: float | None
 
     def __str__(self) -> str:
+        if self.done_bytes == self.bytes:
+            return f"all {size(self.bytes)} of files that waited are done"
         share = self.done_bytes / self.bytes
-        text = f"{self.done_bytes / MB:,.1f} of {self.bytes / MB:,.1f} MB of files, {share:.0%}"
+        text = f"{size(self.done_bytes)} of {size(self.bytes)} of files, {share:.0%}"
         if self.left_s is None:
             return text
-        return f"{text}, {self.bytes_per_s / MB:,.1f} MB/s, about {self.left_s:,.0f} s left"
+        return f"{text}, {size(self.bytes_per_s)}/s, about {self.left_s:,.0f} s left"
+
+
+def size(bytes: float) -> str:
+    """Write a number of bytes.
+
+    >>> size(0), size(2300), size(41_000_000)
+    ('0.0 kB', '2.3 kB', '41.0 MB')
+    """
+    return f"{bytes / MB:,.1f} MB" if bytes >= MB else f"{bytes / KB:,.1f} kB"
 
 
 class Backlog:

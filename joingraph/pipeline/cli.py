@@ -119,9 +119,9 @@ def shown(figures: dict[str, Any]) -> str:
     ago = max(0.0, time.time() - float(figures.get("updated", 0)))
     lines = [f"{figures.get('pipeline')}: {figures.get('state')}, as of {ago:,.0f} s ago"]
     lines.append(
-        f"{figures.get('batches', 0):,} micro-batches, {figures.get('diffs', 0):,} diffs in, "
-        f"{figures.get('view_diffs', 0):,} view diffs out, "
-        f"{figures.get('dead_letters', 0):,} dead letters"
+        f"micro-batches: {figures.get('batches', 0):,}, diffs in: {figures.get('diffs', 0):,}, "
+        f"view diffs out: {figures.get('view_diffs', 0):,}, "
+        f"dead letters: {figures.get('dead_letters', 0):,}"
     )
     if "batch_ms" in figures:
         lines.append(

@@ -15,6 +15,7 @@ tables = "tables.sql"           # CREATE TABLE of every base table
 state = "state"                 # the graph, the checkpoint, dead letters and the status
 trigger = "available_now"       # do what is there, then end; or an interval: "1 second"
 on_error = "dead_letter"        # put records aside that cannot be read; or "stop"
+# spark = { master = "local[2]", driver.memory = "4g" }     # its settings, without "spark."
 
 [sources.follower]
 format = "csv"                  # csv, json, parquet: files that appear in a folder
@@ -37,6 +38,11 @@ operation = "op"                # insert, delete, update_preimage, update_postim
 # debezium = true               # each record is an envelope of Debezium; for kafka and json, too
 # before = "key"
 # options = { url = "redis://localhost:6379" }
+
+# [sources.tweet]
+# format = "kafka"              # a topic; its jars go above: spark = { jars = "a.jar,b.jar" }
+# path = "tweets"
+# options = { "kafka.bootstrap.servers" = "localhost:9092" }
 
 [[sinks]]
 kind = "console"

@@ -1,6 +1,7 @@
 """pipeline.toml: what it may say, and every mistake in it, with its line and what to do.
 
     name, views, tables, dialect, state, trigger, on_error, engine
+    [spark]             settings of its session, over ours
     [sources.<table>]   format, path, operation, …    (joingraph/pipeline/model.py)
     [[sinks]]           kind, path, …
 
@@ -25,6 +26,7 @@ from joingraph.view import View
 
 TRIGGER: Final = re.compile(r"available_now|\d+ (milli)?seconds?|\d+ minutes?")
 NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}")
+FILE: Final = "pipeline.toml"
 ENGINES: Final = ("auto", "compiled", "reference")
 TOP: Final = {
     "name": str,
@@ -37,6 +39,7 @@ TOP: Final = {
     "engine": str,
     "sources": dict,
     "sinks": list,
+    "spark": dict,
 }
 SINKS: Final[Mapping[str, Mapping[str, type]]] = {
     "console": {"rows": int},
@@ -76,6 +79,7 @@ class Settings:
     trigger: str
     on_error: str
     engine: str
+    spark: Mapping[str, str]  # settings of its session
 
 
 class Document:
@@ -88,6 +92,8 @@ class Document:
             self.said: dict[str, Any] = tomllib.loads(self.text)
         except FileNotFoundError:
             raise StoreError(f"{path} is not there; joingraph init writes an example") from None
+        except IsADirectoryError:
+            raise StoreError(f"{path} is a folder; name the file in it: {path / FILE}") from None
         except (OSError, UnicodeDecodeError) as error:
             raise StoreError(f"{path} cannot be read: {error}") from error
         except RecursionError:
@@ -119,19 +125,21 @@ class Document:
 def read_settings(path: Path) -> Settings:
     """Read a pipeline's file, or raise with all of its mistakes."""
     document = Document(path)
-    mistakes = list(mistakes_in(document))
+    views: list[View] = []
+    mistakes = list(mistakes_in(document, views))
     if mistakes:
         raise StoreError("\n".join(["the pipeline cannot run:", *map(str, mistakes)]))
     said, home = document.said, path.parent
     return Settings(
         name=said.get("name", path.stem),
-        views=tuple(views_of(document)),
+        views=tuple(views),
         sources={name: source(name, each, home) for name, each in said["sources"].items()},
         sinks=tuple(placed(each, home) for each in said.get("sinks", [{"kind": "console"}])),
         state=home / said.get("state", "state"),
         trigger=said.get("trigger", "available_now"),
         on_error=said.get("on_error", "stop"),
         engine=said.get("engine", "auto"),
+        spark={name: as_spark(value) for name, value in flat(said.get("spark", {}))},
     )
 
 
@@ -147,8 +155,8 @@ def placed(said: Mapping[str, Any], home: Path) -> Mapping[str, Any]:
     return {**said, "path": str(home / said["path"])} if "path" in said else said
 
 
-def mistakes_in(document: Document) -> Iterator[Mistake]:
-    """Find every mistake of a pipeline's file."""
+def mistakes_in(document: Document, views: list[View]) -> Iterator[Mistake]:
+    """Find every mistake of a pipeline's file, and make its views on the way."""
     said = document.said
     yield from wrong_fields(document, said, TOP)
     for name in ("views", "tables", "sources"):
@@ -161,15 +169,10 @@ def mistakes_in(document: Document) -> Iterator[Mistake]:
     if not TRIGGER.fullmatch(str(said.get("trigger", "available_now"))):
         hint = 'trigger is "available_now", or an interval like "1 second"'
         yield document.mistake(f"{hint}, found {said['trigger']!r}", "", "trigger")
-    views: list[View] = []
-    try:
-        views = list(views_of(document))
-    except JoinGraphError as error:
-        yield document.mistake(str(error), "", "views")
-    except OSError as error:
-        yield document.mistake(f"{error.filename}: {error.strerror}", "", "views")
+    yield from wrong_views(document, views)
     yield from wrong_sources(document, views)
     yield from wrong_sinks(document, views)
+    yield from wrong_spark(document)
 
 
 def not_one_of(document: Document, key: str, known: Iterable[str]) -> Iterator[Mistake]:
@@ -201,16 +204,68 @@ def wrong_fields(
             yield document.mistake(text, section, key, number)
 
 
-def views_of(document: Document) -> Iterator[View]:
-    """Make the views that a file names."""
+def wrong_views(document: Document, made: list[View]) -> Iterator[Mistake]:
+    """Make the views that a file names, and find what is wrong with their SQL, file by file."""
     said, home = document.said, document.path.parent
     listed, tables = said.get("views", []), said.get("tables")
     if not (isinstance(listed, list) and isinstance(tables, str)):
         return
-    dialect = str(said.get("dialect", "spark"))
-    declared = declarations(read_sql(home / tables), dialect)
-    for name in listed:
-        yield View(read_sql(home / str(name)), declared, dialect)
+    dialect, declared = str(said.get("dialect", "spark")), dict[str, str]()
+    for name in (tables, *map(str, listed)):
+        try:
+            text = read_sql(home / name)
+            if declared:
+                made.append(View(text, declared, dialect))
+                continue
+            declared = declarations(text, dialect)
+            if not declared:
+                yield Mistake(home / name, 1, "declares no table; write CREATE TABLE name (...)")
+        except JoinGraphError as error:
+            yield in_sql(home, name, tables, str(error))
+        except OSError as error:
+            key = "views" if declared else "tables"
+            yield document.mistake(f"{error.filename}: {error.strerror}", "", key)
+        if not declared:
+            return
+
+
+def in_sql(home: Path, name: str, tables: str, text: str) -> Mistake:
+    """Say what is wrong in a file of SQL; the place that a message begins with is its line."""
+    if text.startswith('table "'):  # a view is the first to look at its tables' columns
+        return Mistake(home / tables, 1, text)
+    place = re.match(r"line (\d+), column \d+: ", text)
+    return Mistake(home / name, int(place[1]) if place else 1, text)
+
+
+def wrong_spark(document: Document) -> Iterator[Mistake]:
+    """Find settings of Spark that are none."""
+    said = document.said.get("spark", {})
+    for name, value in flat(said) if isinstance(said, dict) else ():
+        if not isinstance(value, (str, int, float)):
+            text = f"{name} is a text, a number, true or false, found {value!r:.60}"
+            yield document.mistake(text, "spark", name.removeprefix("spark."))
+
+
+def flat(said: Mapping[str, Any], prefix: str = "spark.") -> Iterator[tuple[str, Any]]:
+    """Name the settings of a section as Spark does; TOML takes a dot for a section in it.
+
+    >>> dict(flat({"jars": "a.jar", "sql": {"shuffle": {"partitions": 4}}}))
+    {'spark.jars': 'a.jar', 'spark.sql.shuffle.partitions': 4}
+    """
+    for key, value in said.items():
+        if isinstance(value, dict):
+            yield from flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def as_spark(value: object) -> str:
+    """Write a setting's value as Spark reads it.
+
+    >>> as_spark(True), as_spark(4)
+    ('true', '4')
+    """
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def wrong_sources(document: Document, views: Iterable[View]) -> Iterator[Mistake]:

@@ -14,6 +14,7 @@ from joingraph.pipeline.sink_redis import RedisStream, Timeline
 from joingraph.spark.build import pipeline
 from joingraph.spark.run import Pipeline
 from joingraph.spark.sink_delta import Delta
+from joingraph.spark.start import session
 from joingraph.view import View
 
 
@@ -29,7 +30,14 @@ def from_settings(settings: Settings) -> Pipeline:
         path=settings.state,
         on_error=settings.on_error,
         engine=settings.engine,
+        spark=session(settings.spark, delta=needs_delta(settings)) if settings.spark else None,
     )
+
+
+def needs_delta(settings: Settings) -> bool:
+    """Hold if a source or sink is a Delta table."""
+    kinds = (each["kind"] for each in settings.sinks)
+    return "delta" in kinds or any(each.format == "delta" for each in settings.sources.values())
 
 
 def sinks_of(view: View, settings: Settings) -> list[Sink]:

@@ -28,7 +28,7 @@ class Finding(NamedTuple):
 
 def examine() -> Iterator[Finding]:
     """Look for each thing in turn."""
-    yield package("pyspark", "4.1", "4.3")
+    yield package("pyspark", "4.2", "4.3")
     yield package("pandas", "2", "3")
     java = find_java(cache_folder())
     if java:

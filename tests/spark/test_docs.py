@@ -41,7 +41,7 @@ def test_the_example_of_init_runs(
     assert main(["status", str(file)]) == 0
     said = capsys.readouterr().out
     assert "timeline.1.Parquet: exactly once" in said
-    assert "1 dead letters" in said
+    assert "dead letters: 1" in said
     assert "s after it was written" in said
     assert len(list((tmp_path / "out").glob("*.parquet"))) == 1
 

@@ -93,7 +93,7 @@ def run(st: int) -> int:
     forget_hints(st)
     while cursor < end:
         stop = inserts_until(st, cursor, end)
-        if ld(st, AHEAD):
+        if ld(st, AHEAD) and stop - cursor < MOST_INSERTS:  # else what follows are such inserts
             look_beyond(st, cursor, stop, end)
         if stop > cursor:
             ad = alias_of(st, op_at(st, cursor))

@@ -40,12 +40,16 @@ class Lanes:
         self.files: dict[int, File] = {}
 
     def note(self, files: Iterable[File]) -> None:
-        """Remember files as Spark may name them: it writes a local path in two ways."""
+        """Remember files as Spark may name them: it writes a local path in two ways.
+
+        Positions that graphs have committed hold the shorter one, so that is what stays.
+        """
         if len(self.files) > FILES_MAX:
             self.files.clear()
         for file in files:
-            for name in (file.name, file.name.replace("file:///", "file:/", 1)):
-                self.files[number_of(name)] = file._replace(name=name)
+            kept = file._replace(name=file.name.replace("file:///", "file:/", 1))
+            for name in (file.name, kept.name):
+                self.files[number_of(name)] = kept
 
     def collect(self, rows: DataFrame) -> tuple[pa.Table, Mapping[int, File]]:
         """Bring a micro-batch to the driver, and give its files."""

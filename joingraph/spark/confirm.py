@@ -1,6 +1,9 @@
-"""Confirms that the files of a micro-batch still have the columns they had when it was planned.
+"""Confirms that the files of a micro-batch are read as they are meant, before it is applied.
 
-Spark reads a column that a Parquet file lacks as NULL, and the filter would drop the row without a
+A file whose name has one of * ? [ ] { } Spark takes for a pattern, and reads the files that it fits
+as well, once more each.
+
+A column that a Parquet file lacks Spark reads as NULL, and the filter would drop the row without a
 word. So the footers of new files are looked at before anything is applied. Which files are new,
 Spark has written into its checkpoint by then:
 
@@ -14,6 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 
@@ -22,6 +26,8 @@ from joingraph.errors import StoreError
 from joingraph.pipeline.arrived import File
 from joingraph.pipeline.backlog import local
 from joingraph.pipeline.model import Source
+
+PATTERN = frozenset("*?[]{}")
 
 
 def confirm(
@@ -36,8 +42,11 @@ def confirm(
     folders = {name: Path(sources[name].path).resolve() for name in columns}
 
     def check(places: Iterable[str]) -> None:
-        paths = map(local, places) if columns else ()
-        for path in filter(None, paths):
+        for place in places:
+            check_name(place)
+            path = local(place) if columns else None
+            if path is None:
+                continue
             for name, folder in folders.items():
                 if path.is_relative_to(folder):
                     check_file(name, path, columns[name])
@@ -63,6 +72,18 @@ def files_in(log: Path, number: int) -> Iterator[File]:
             said = json.loads(line)
             if said.get("batchId") == number and "path" in said:
                 yield File(str(said["path"]), 1000 * int(said["timestamp"]))
+
+
+def check_name(place: str) -> None:
+    """Refuse a name that Spark reads as a pattern."""
+    name = unquote(place)
+    found = sorted(PATTERN.intersection(name))
+    if found:
+        raise StoreError(
+            f"{name} has {' '.join(found)} in its name: Spark takes that for a pattern, and may"
+            " read other files twice. Nothing of this micro-batch was applied: rename the file, and"
+            " remove the checkpoint; what was applied before is recognised"
+        )
 
 
 def check_file(name: str, path: Path, columns: list[str]) -> None:

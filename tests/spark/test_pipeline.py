@@ -149,6 +149,17 @@ def test_a_file_without_a_column_stops_before_anything_is_applied(shop: Shop, wr
         shop.run()
 
 
+def test_a_file_whose_name_is_a_pattern_is_refused(shop: Shop, write: Write) -> None:
+    write("tweet", "a", {"userId": [1], "tweetId": [10], "text": ["a"]})
+    write("tweet", "[a]", {"userId": [1], "tweetId": [11], "text": ["b"]})
+    with pytest.raises(jg.StoreError, match=r"\[a\]\.parquet has \[ \] in its name"):
+        shop.run()
+    folder = Path(shop.sources["tweet"]["path"])
+    (folder / "[a].parquet").rename(folder / "b.parquet")
+    shutil.rmtree(shop.home / "checkpoint")
+    assert shop.run() == [(7, 10, "a"), (7, 11, "b"), (8, 10, "a"), (8, 11, "b")]
+
+
 def test_malformed_lines_are_dead_letters_or_stop(shop: Shop, tmp_path: Path) -> None:
     folder = tmp_path / "csv"
     folder.mkdir()

@@ -178,7 +178,7 @@ def lent(*memory: npt.NDArray[Any] | pa.Buffer) -> AbstractContextManager[object
 
 @contextmanager
 def _fenced_for_now(memory: Sequence[npt.NDArray[Any] | pa.Buffer]) -> Generator[None]:
-    buffers = [each if isinstance(each, pa.Buffer) else pa.py_buffer(each) for each in memory]
+    buffers = [pa.py_buffer(each) for each in memory]
     places = [fence(each.address, each.address + each.size) for each in buffers]
     try:
         yield

@@ -110,7 +110,7 @@ class Engine(Protocol):
         """Count the rows of a batch's view diffs, and say if that is exact; change nothing."""
         ...
 
-    def expire(self, conditions: Conditions, *, generate: bool) -> pa.Table:
+    def expire(self, conditions: Conditions, *, generate: bool) -> DiffRows:
         """Delete all base rows that meet the conditions, in every alias named; give view diffs."""
         ...
 

@@ -30,7 +30,7 @@ from joingraph.stores.log import DURABILITIES
 from joingraph.stores.record import Record
 from joingraph.streaming import Stream, StreamingEngine, do_nothing, never_fails, one_table
 from joingraph.view import View
-from joingraph.viewdiff import DiffRows, Forms, ViewDiff, made_of
+from joingraph.viewdiff import Forms, ViewDiff, made_of
 
 ON_MISSING = ("error", "skip", "quarantine")
 
@@ -208,11 +208,10 @@ class JoinGraph(Journaled):
             generate = diffs and not self.maintain_only
             changes = self.engine.expire(conditions, generate=generate)
             said, seq = {"table": table, "where": where}, self.seq + 1
-            kept = changes if self._journal.keeps(None) else None
+            kept = changes.table if self._journal.keeps(None) else None
             number = self._commit(Record("expire", seq, said, (), kept))
         self._settle(number)
-        made = made_as_rows(DiffRows.of(changes), self._from_rows((), ()))
-        return ViewDiff(made, seq)
+        return ViewDiff(made_as_rows(changes, self._from_rows((), ())), seq)
 
     def _carried_out_logged(self, record: Record) -> tuple[int, list[Refused], ViewDiff]:
         """Log a batch once it cannot be refused, and carry it out while the disk is at work.

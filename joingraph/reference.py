@@ -133,7 +133,7 @@ class ReferenceEngine:
                 found.append(joined([each for each in counts if each.rows]))
         return sum(each.rows for each in found), all(each.exact for each in found), refused
 
-    def expire(self, conditions: Conditions, *, generate: bool) -> pa.Table:
+    def expire(self, conditions: Conditions, *, generate: bool) -> DiffRows:
         """Delete all base rows that meet the conditions, in every alias named; give view diffs."""
         gone = [
             diff
@@ -146,7 +146,7 @@ class ReferenceEngine:
                 changed = carry_out(diff)
                 if generate:
                     found += self.effects(number, changed)
-            return to_rows(self.plan, found)
+            return DiffRows.of(to_rows(self.plan, found))
 
     def effects(self, number: int, changed: Changes) -> Iterator[tuple[int, Effect]]:
         """Yield what changes do to the view, with the number of their base diff."""

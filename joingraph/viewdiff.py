@@ -141,10 +141,9 @@ class ViewDiff:
         With `positions` also `_seq`, the batch, and `_diff`, the base diff in it; folded rows have
         no `_diff`.
         """
-        rows = self._folded() if net else self._changes.rows
         if not positions:
-            return rows
-        rows = self._changes.table if not net else rows
+            return self._folded() if net else self._changes.rows
+        rows = self._folded() if net else self._changes.table
         seq = pa.array(np.full(rows.num_rows, self.seq, np.int64))
         return rows.add_column(self._width + len(HAPPENED), "_seq", seq)
 

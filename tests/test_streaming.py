@@ -94,6 +94,30 @@ def test_a_view_diff_is_the_same_however_many_blocks_it_came_in(shown: str) -> N
     assert compiled.count() == 30 * 7
 
 
+def test_view_diffs_over_lent_blocks_stay_what_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("joingraph.kernels.blocks.WORTH_LENDING_ROWS", 1)
+    tables = {
+        "follower": "CREATE TABLE follower (author INT, fan INT, PRIMARY KEY (author, fan))",
+        "tweet": "CREATE TABLE tweet (id INT, author INT, at BIGINT, PRIMARY KEY (id))",
+    }
+    sql = "SELECT F.fan, T.id, T.at FROM follower F JOIN tweet T ON F.author = T.author"
+    told = {}
+    for engine in ("reference", "compiled"):
+        made = jg.JoinGraph(jg.View(sql, tables=tables), engine=engine)
+        if isinstance(made.engine, CompiledEngine):
+            made.engine.memory.words[fields.LIMIT] = 10
+        made.load({"follower": [(author, fan) for author in range(5) for fan in range(7)]})
+        # The last batch has the only NULL, of tweet 0.
+        kept = [
+            made.insert("tweet", [(id, id % 5, id or None) for id in range(at, at + 20)])
+            for at in range(100, -20, -20)
+        ]
+        told[engine] = [Counter(map(str, each.to_arrow(positions=True).to_pylist()))
+                        for each in kept]  # fmt: skip
+    assert told["compiled"] == told["reference"]
+    assert any("None" in row for row in told["compiled"][-1])
+
+
 @pytest.mark.parametrize("kind", ("insert", "delete", "update"))
 def test_a_base_diff_larger_than_a_block_comes_in_parts(kind: str) -> None:
     made = graph("compiled")

@@ -64,6 +64,7 @@ from joingraph.maintainers.lookahead import NoLook
 from joingraph.plan.model import Plan
 from joingraph.reading import Reading, Touched
 from joingraph.stores.snapshot import Block
+from joingraph.viewdiff import DiffRows
 from joingraph.ways import Way
 
 
@@ -218,12 +219,12 @@ class CompiledEngine(Carrying):
                 fanouts.add(ops[part], mark[part])
         return fanouts.rows, fanouts.exact, batch.refused
 
-    def expire(self, conditions: Conditions, *, generate: bool) -> pa.Table:
+    def expire(self, conditions: Conditions, *, generate: bool) -> DiffRows:
         """Delete all base rows that meet the conditions, in every alias named; give view diffs."""
         feed = expired(self.starts, conditions)
         with self._atomic(Admitted(feed.ops, feed, []), keep=True):
             parts = self._carry_out(feed.ops, feed.matrices, generate=generate)
-            return ViewDiffs(self.outputs, feed.ops).rows(parts).table
+            return ViewDiffs(self.outputs, feed.ops).rows(parts)
 
     def missing(self, entries: Sequence[Entry]) -> list[Refused]:
         """Name the diffs of a batch that remove a row which is not there; change nothing."""

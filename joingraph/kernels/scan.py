@@ -9,7 +9,6 @@ a batch lie in the block that the kernel has filled (blocks.py), unless they wou
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -40,7 +39,6 @@ from joingraph.kernels.lookahead import complete
 from joingraph.kernels.memory import reserve
 from joingraph.kernels.odometer import begin, walk
 from joingraph.kernels.outputs import Outputs
-from joingraph.kernels.paths import Paths
 from joingraph.kernels.state import GraphMemory
 
 RANGE = 256  # values that a reader takes at once
@@ -65,8 +63,8 @@ class Reader:
         self.filling = Filling(self.words, blocks)
         self.words[CURSOR], self.words[OP_COUNT], self.words[PHASE] = 0, 0, P_START
 
-    def paths(self, ranges: SimpleQueue[range]) -> Paths | None:
-        """Fill the block anew and give what it holds; None if there is nothing more."""
+    def fill(self, ranges: SimpleQueue[range]) -> None:
+        """Fill the block anew, as far as there is something to fill it with."""
         self.words[f.ROWS] = self.words[f.SEGMENT_COUNT] = 0
         vd = self.memory.vertex(self.vertex).ctypes.data
         while scan_values(self.state.address, vd) == DONE:
@@ -75,11 +73,13 @@ class Reader:
             except Empty:
                 break
             self.words[CURSOR], self.words[OP_COUNT] = values.start, values.stop
-        return self.filling.paths() if self.words[f.ROWS] else None
 
 
 def scan(memory: GraphMemory, vertex: int, outputs: Outputs) -> Iterator[pa.RecordBatch]:
-    """Read the whole view from one vertex, on all cores; they work while a batch is waited for."""
+    """Read the whole view from one vertex: all cores fill blocks while a batch is waited for.
+
+    Arrow is made by the caller's thread alone; others would only wait for Python's lock.
+    """
     used, workers = int(memory.vertex(vertex)[f.V_NEXT]), os.cpu_count() or 1
     ranges: SimpleQueue[range] = SimpleQueue()
     for low in range(0, used, RANGE):
@@ -87,21 +87,18 @@ def scan(memory: GraphMemory, vertex: int, outputs: Outputs) -> Iterator[pa.Reco
     count = max(1, min(workers, ranges.qsize()))
     blocks = Blocks(len(memory.layout.outputs), 2 * count)
     readers = [Reader(memory, vertex, blocks) for _ in range(count)]
-
-    def batches_of(reader: Reader) -> deque[pa.RecordBatch] | None:
-        paths = reader.paths(ranges)
-        return None if paths is None else deque(outputs.batches(paths))
-
     with ThreadPoolExecutor(count) as pool, closing(blocks):  # a thread starts when it has work
-        more = True
-        while more:
-            others = [pool.submit(batches_of, each) for each in readers[1:]]
-            found = [batches_of(readers[0]), *(each.result() for each in others)]
+        while True:
+            others = [pool.submit(each.fill, ranges) for each in readers[1:]]
+            readers[0].fill(ranges)
+            for other in others:
+                other.result()
             check_fences()
-            more = any(batches is not None for batches in found)
-            for batches in found:
-                while batches:  # who keeps a batch that was taken keeps its block
-                    yield batches.popleft()
+            filled = [each for each in readers if each.words[f.ROWS]]
+            if not filled:
+                return
+            for reader in filled:  # who keeps a batch that was taken keeps its block
+                yield from outputs.batches(reader.filling.paths())
 
 
 @kernel

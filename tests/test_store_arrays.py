@@ -14,6 +14,7 @@ import xxhash
 
 import joingraph as jg
 from joingraph.kernels import arrays
+from joingraph.kernels.engine import CompiledEngine
 from joingraph.stores.folder import Folder
 from joingraph.stores.snapshot import TAIL, TAIL_MAGIC, Snapshot
 from tests.bags import bag
@@ -98,6 +99,27 @@ def test_a_mapped_graph_goes_on_as_the_one_that_was_written(tmp_path: Path, look
             graph.snapshot()
         if life % 3:
             spoil(tmp_path / "g", arrays=False)  # so that only the arrays can tell
+
+
+@pytest.mark.parametrize("is_mapped", [True, False])
+def test_an_opened_graph_knows_which_columns_held_null(tmp_path: Path, *, is_mapped: bool) -> None:
+    batch: Batch = [
+        ("insert", "follower", [("a", 1)]),
+        ("insert", "tweet", [(1, "a", 5, "text")]),
+        ("insert", "topic", [(5, "name", None)]),
+    ]
+    with jg.JoinGraph(VIEW, tmp_path / "g", engine="compiled") as graph:
+        graph.apply(batch)
+        graph.snapshot()
+    if not is_mapped:
+        spoil(tmp_path / "g", arrays=True)
+    with jg.open(tmp_path / "g") as graph:
+        engine = graph.engine
+        assert isinstance(engine, CompiledEngine)
+        columns = zip(VIEW.schema.names, engine.outputs.columns, strict=True)
+        known = {name: engine.nulls.may_be(kept.slot) for name, kept in columns if kept}
+        assert [name for name, may_be in known.items() if may_be] == ["score"]
+        assert [*graph.to_arrow().to_pydict().values()] == [[1], [1], ["text"], ["name"], [None]]
 
 
 def test_a_mapped_file_is_never_written_to(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """The compiled graph's memory as it is, to be written into snapshots and mapped by later processes.
 
-    numbers     how far everything is filled, and the free lists      a few words, copied
+    numbers     how far all is filled, free lists, where NULLs are    a few words, copied
     heap | records 0 | index 0 | ... | nodes 3 | ... | places         of the graph (state.py)
     strings | entries | string index                                  of the texts (strings.py)
     keys 0 | key index 0 | ...                                        of indexed keys (keys.py)
@@ -26,6 +26,7 @@ from joingraph.kernels import strings
 from joingraph.kernels.intrinsics import STAMP
 from joingraph.kernels.keys import Keys
 from joingraph.kernels.memory import Words, bytes_at, lay_over
+from joingraph.kernels.nulls import Nulls
 from joingraph.kernels.sorted_index import SortedIndex
 from joingraph.kernels.state import GraphMemory
 from joingraph.kernels.strings import Interner
@@ -46,8 +47,8 @@ class Stretch(NamedTuple):
 class Arrays:
     """What there is of one graph's memory."""
 
-    def __init__(self, memory: GraphMemory, interner: Interner, keys: Keys) -> None:
-        self.memory, self.interner, self.keys = memory, interner, keys
+    def __init__(self, memory: GraphMemory, interner: Interner, keys: Keys, nulls: Nulls) -> None:
+        self.memory, self.interner, self.keys, self.nulls = memory, interner, keys, nulls
         said = (
             STAMP,
             sys.byteorder,
@@ -97,7 +98,7 @@ class Arrays:
             lay_over(address, part)
 
     def numbers(self) -> list[Words]:
-        """Give views of the words that say how far everything is filled."""
+        """Give views of the words that say how far all is filled, and which columns held NULL."""
         memory, words = self.memory, self.memory.words
         vertices = [memory.vertex(number) for number in range(len(memory.layout.vertices))]
         vertices += [table.descriptor.words for table in self.keys.of.values()]
@@ -109,6 +110,7 @@ class Arrays:
             *(each[f.V_MASK : f.V_LIVE + 1] for each in vertices),
             *(each[f.A_NEXT : f.A_ROWS + 1] for each in aliases),
             self.interner.state[strings.MASK : strings.FREE_ID + 1],
+            self.nulls.met,
         ]
 
     def filled(self) -> Iterator[Stretch]:

@@ -76,7 +76,7 @@ class CompiledEngine(Carrying):
         self.plan = plan
         self.interner = Interner()
         self.keys = Keys(plan, self.layout, self.interner, key_index)
-        self.nulls = Nulls()
+        self.nulls = Nulls(plan)
         self.feeder = Feeder(plan, self.layout, self.interner, self.keys, self.nulls)
         self.outputs = Outputs(plan, self.layout, self.interner, self.nulls)
         self.indexes: dict[str, SortedIndex] = {}
@@ -86,7 +86,7 @@ class CompiledEngine(Carrying):
         self.folding_starts = Starts(folding, self.indexes)
         self.sweeper = Sweeper(self.starts)
         self.room: Room | None = None
-        self.memory_arrays = Arrays(self.memory, self.interner, self.keys)
+        self.memory_arrays = Arrays(self.memory, self.interner, self.keys, self.nulls)
 
     def limit(self, memory_limit: int) -> None:
         """Refuse from here on what may take more memory than this, before anything is changed."""
@@ -279,7 +279,6 @@ class CompiledEngine(Carrying):
 
     def restore(self, blocks: Blocks) -> None:
         """Map the memory that was written, if it fits, or insert the rows."""
-        self.nulls.forget()
         parts = blocks.arrays(self.memory_arrays.stamp)
         if parts:
             self.memory_arrays.restore(parts)
@@ -291,7 +290,7 @@ class CompiledEngine(Carrying):
         for alias in self.plan.aliases:
             if block_name(alias) in blocks:
                 batches = read_rows(self.plan, alias, blocks[block_name(alias)])
-                ops, matrices = inserts(alias, batches, self.interner)
+                ops, matrices = inserts(alias, batches, self.interner, self.nulls)
                 rows = np.ascontiguousarray(ops[:, f.O_ROW])
                 if load(self.memory, [(alias.index, rows)], matrices):
                     self._carry_out(ops, matrices, generate=False)

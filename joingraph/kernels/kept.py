@@ -17,6 +17,7 @@ from joingraph.kernels.columns import rows_of_words
 from joingraph.kernels.fields import INSERT, O_ROW, OP_WORDS
 from joingraph.kernels.layout import words_of
 from joingraph.kernels.memory import Words
+from joingraph.kernels.nulls import Nulls
 from joingraph.kernels.pieces import Piece
 from joingraph.kernels.starts import Starts
 from joingraph.kernels.strings import Interner
@@ -60,13 +61,14 @@ def batch_of(starts: Starts, alias: AliasPlan, piece: Piece) -> pa.RecordBatch:
 
 
 def inserts(
-    alias: AliasPlan, batches: Iterable[pa.RecordBatch], interner: Interner
+    alias: AliasPlan, batches: Iterable[pa.RecordBatch], interner: Interner, nulls: Nulls
 ) -> tuple[Words, tuple[Words, ...]]:
     """Make the ops that insert an alias' rows, each as often as it counts, and their matrices."""
     parts, matrices = [np.empty((0, OP_WORDS), np.int64)], []
     for batch in batches:
         keys = sum(name.startswith("key") for name in batch.schema.names)
         columns = batch.columns[:-1]
+        nulls.note(alias.index, columns[keys:])
         matrix = rows_of_words(columns, batch.num_rows, interner, keys=keys)
         rows = np.repeat(np.arange(batch.num_rows), batch.column(COUNT).to_numpy())
         ops = np.empty((len(rows), OP_WORDS), np.int64)

@@ -26,6 +26,18 @@ def test_batches_that_are_kept_are_those_that_were_read() -> None:
     assert sum(y for _, y in sums) == 300 * sum(range(500))
 
 
+def test_workers_that_share_a_scan_read_each_value_once() -> None:
+    graph = jg.JoinGraph(jg.View(SQL, TABLES), engine="compiled")
+    values, fans = np.arange(2_000), 300  # several ranges, and more rows than two blocks have
+    graph.load({"a": pa.table({"k": values, "x": values})})
+    graph.load(
+        {"b": pa.table({"k": np.repeat(values, fans), "y": np.tile(np.arange(fans), 2_000)})}
+    )
+    found = graph.to_arrow()
+    assert (np.bincount(found["x"].to_numpy()) == fans).all()
+    assert (np.bincount(found["y"].to_numpy()) == len(values)).all()
+
+
 def test_the_last_leaves_order_is_no_part_of_the_view() -> None:
     for many, few in (("a", "b"), ("b", "a")):
         graph = jg.JoinGraph(jg.View(SQL, TABLES), engine="compiled")

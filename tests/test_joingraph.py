@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
+from tests import ENGINES
 
 TABLES = {
     "follower": "CREATE TABLE follower (author STRING, fan STRING)",
@@ -57,6 +58,21 @@ def test_to_arrow_tells_positions_on_request(graph: jg.JoinGraph) -> None:
     assert table["_seq"].to_pylist() == [1, 1]
     assert table["_diff"].to_pylist() == [1, 1]
     assert out.to_arrow(net=True)["_change_type"].to_pylist() == ["insert", "insert"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_positions_count_the_base_diffs_that_the_filter_drops(engine: str) -> None:
+    tables = {
+        "follower": "CREATE TABLE follower (author BIGINT, fan BIGINT, PRIMARY KEY (author, fan))",
+        "tweet": "CREATE TABLE tweet (author BIGINT, id BIGINT PRIMARY KEY)",
+    }
+    sql = "SELECT F.fan, T.author, T.id FROM follower F, tweet T WHERE F.author = T.author"
+    graph = jg.JoinGraph(jg.View(f"{sql} AND T.id > 10", tables), engine=engine)
+    graph.load({"follower": [(1, 7), (1, 8)]})
+    out = graph.insert("tweet", [(1, 9), (1, 11), (1, 10), (1, 12)])
+    found = out.to_arrow(positions=True)
+    assert found["id"].to_pylist() == [11, 11, 12, 12]
+    assert found["_diff"].to_pylist() == [1, 1, 3, 3]
 
 
 def test_a_view_diff_stays_valid_after_later_batches(graph: jg.JoinGraph) -> None:

@@ -76,8 +76,7 @@ def test_a_view_diff_is_the_same_however_many_blocks_it_came_in(shown: str) -> N
     }
     sql = f"SELECT {shown} FROM follower F JOIN tweet T ON F.author = T.author"
     reference, compiled = (
-        jg.JoinGraph(jg.View(sql, tables=tables), engine=engine)
-        for engine in ("reference", "compiled")
+        jg.JoinGraph(jg.View(sql, tables=tables), engine=engine) for engine in ENGINES
     )
     assert isinstance(compiled.engine, CompiledEngine)
     compiled.engine.memory.words[fields.LIMIT] = 10
@@ -102,7 +101,7 @@ def test_view_diffs_over_lent_blocks_stay_what_they_were(monkeypatch: pytest.Mon
     }
     sql = "SELECT F.fan, T.id, T.at FROM follower F JOIN tweet T ON F.author = T.author"
     told = {}
-    for engine in ("reference", "compiled"):
+    for engine in ENGINES:
         made = jg.JoinGraph(jg.View(sql, tables=tables), engine=engine)
         if isinstance(made.engine, CompiledEngine):
             made.engine.memory.words[fields.LIMIT] = 10

@@ -28,12 +28,12 @@ class Table:
     key: tuple[str, ...] = ()
     # Derived, since Arrow takes long to tell: the columns if all may be NULL, those that may not.
     nullable: pa.Schema = field(init=False, repr=False, compare=False)
-    required: tuple[pa.Field, ...] = field(init=False, repr=False, compare=False)
+    required: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         free = pa.schema([each.with_nullable(True) for each in self.schema])
         object.__setattr__(self, "nullable", free)
-        required = tuple(each for each in self.schema if not each.nullable)
+        required = tuple(at for at, each in enumerate(self.schema) if not each.nullable)
         object.__setattr__(self, "required", required)
 
 

@@ -168,11 +168,16 @@ def replay(record: Record, engine: Engine, view: View, *, generate: bool) -> Rep
 def checked(entry: Entry, tables: Mapping[str, Table]) -> Entry:
     """Refuse an entry that does not fit its table."""
     table = find_table(entry.table, tables)
-    keys = pa.schema([table.schema.field(name) for name in table.key])
+    keys = Table(table.name, pa.schema([table.schema.field(name) for name in table.key]))
     for side, rows in (("pre", entry.pre), ("post", entry.post)):
-        fits = rows is None or rows.schema.equals(table.schema)
-        if not fits and not (side == "pre" and rows is not None and rows.schema.equals(keys)):
+        known = (table, keys) if side == "pre" else (table,)
+        if rows is not None and not any(has_columns(rows, each) for each in known):
             raise StoreError(f"its rows of {table.name} have other columns")
     if entry.pre is not None and entry.post is not None and len(entry.pre) != len(entry.post):
         raise StoreError(f"its update of {table.name} has sides of two lengths")
     return entry
+
+
+def has_columns(rows: pa.Table, table: Table) -> bool:
+    """Hold if rows are of a table's columns, whether or not they say which may be NULL."""
+    return bool(rows.schema.equals(table.nullable) or rows.schema.equals(table.schema))

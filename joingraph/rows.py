@@ -1,10 +1,11 @@
-"""Rows as callers hand them -> one Arrow table with exactly the declared schema, or DiffError.
+"""Rows as callers hand them -> one Arrow table of the declared columns, or DiffError.
 
     Arrow tables, batches, readers, frames    columns by name, in any order
     lists of tuples (or lists)                values in declared order
     lists of dicts                            values by name
 
-Nothing is lost on the way: a value either is one of the declared type or the row is refused by
+The table's own schema lets all columns be NULL, as most tables that come say of themselves; that
+those declared NOT NULL are not has been looked at. Nothing is lost on the way: a value either is one of the declared type or the row is refused by
 number. Only a FLOAT column rounds, as it must: Python has no number of its size. Whole columns
 are converted at once; the offending row is looked for only after a column has failed.
 """
@@ -38,17 +39,17 @@ def to_table(rows: object, table: Table, entry: str) -> pa.Table:
     [{'tweetId': 7, 'text': 'hello'}]
     """
     found: Any = rows
-    if not isinstance(rows, pa.Table) or not found.schema.equals(table.schema):
+    if not isinstance(rows, pa.Table) or not found.schema.equals(table.nullable):
         columns = _declared_columns(rows, table, entry)
-        found = pa.Table.from_arrays(columns, schema=table.schema)
-    for field in table.required:
-        _check_null(found.column(field.name), field, entry)
+        found = pa.Table.from_arrays(columns, schema=table.nullable)
+    for place in table.required:
+        _check_null(found.column(place), table.schema.field(place), entry)
     return found
 
 
 def _declared_columns(rows: Any, table: Table, entry: str) -> list[pa.ChunkedArray]:
     """Give the declared columns, of the declared types but for what may be NULL."""
-    if isinstance(rows, pa.Table) and rows.schema.equals(table.nullable):
+    if isinstance(rows, pa.Table) and rows.schema.equals(table.schema):
         return list(rows.columns)
     arrow = _as_arrow(rows, entry)
     if arrow is not None:

@@ -89,10 +89,7 @@ def test_arrow_columns_are_found_by_name_in_any_order() -> None:
 
 def test_a_table_that_fits_is_not_copied() -> None:
     table = pa.table({"tweetId": [1, 2], "text": ["x", "y"]})
-    kept = to_table(table, TWEET, "load")
-    assert kept.schema == TWEET.schema
-    for mine, theirs in zip(kept.columns, table.columns, strict=True):
-        assert mine.chunk(0).buffers()[1].address == theirs.chunk(0).buffers()[1].address
+    assert to_table(table, TWEET, "load") is table
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,6 @@ from joingraph.kernels.keyed_feed import Side
 from joingraph.kernels.layout import AliasLayout
 from joingraph.kernels.memory import Words, address_of, lent
 
-NOBODY = -2  # of an update that passes on no side
 PLACE_UNKNOWN = -1  # where an op's row lies in the graph
 STRIDED_WORDS = 5  # of what a kernel is told of a column
 ROWS_AT_ONCE = 1024  # of all columns, while they are in the cache
@@ -93,14 +92,6 @@ def lay_words(given: int, matrix: int, count: int, length: int) -> int:
     return clash
 
 
-def ops_of(alias: int, diffs: Words, kinds: Words, rows: Words) -> Words:
-    """Write ops: the base diff, kind and row of each; a row is an address."""
-    ops = np.empty((len(diffs), OP_WORDS), np.int64)
-    ops[:, O_DIFF], ops[:, O_ALIAS], ops[:, O_KIND] = diffs, alias, kinds
-    ops[:, O_ROW], ops[:, O_PLACE] = rows, PLACE_UNKNOWN
-    return ops
-
-
 def ops_alike(alias: int, diffs: Words, kind: int, matrix: Words) -> Words:
     """Write ops of one kind, one for each row of a matrix."""
     ops, diffs = np.empty((len(diffs), OP_WORDS), np.int64), np.ascontiguousarray(diffs)
@@ -115,12 +106,18 @@ def write_ops(op: int, diffs: int, count: int, given: Words) -> None:
     """Write op after op."""
     alias, kind, row, stride = given[0], given[1], given[2], given[3]
     for at in range(count):
-        sto(op, O_DIFF, ld(diffs, at))
-        sto(op, O_ALIAS, alias)
-        sto(op, O_KIND, kind)
-        sto(op, O_ROW, row + at * stride)
-        sto(op, O_PLACE, PLACE_UNKNOWN)
+        write_op(op, ld(diffs, at), alias, kind, row + at * stride)
         op += OP_WORDS * 8
+
+
+@small
+def write_op(op: int, diff: int, alias: int, kind: int, row: int) -> None:
+    """Write an op."""
+    sto(op, O_DIFF, diff)
+    sto(op, O_ALIAS, alias)
+    sto(op, O_KIND, kind)
+    sto(op, O_ROW, row)
+    sto(op, O_PLACE, PLACE_UNKNOWN)
 
 
 def paired_ops(
@@ -129,30 +126,23 @@ def paired_ops(
     """Pair the sides of updates: what passes on one side only is a delete or an insert."""
     length, width = len(diffs), pre.words.shape[1]
     matrix = np.zeros((length, 2 * width), np.int64)
-    kinds = np.empty(length, np.int64)
-    arrays = [np.ascontiguousarray(each) for each in (*pre, *post)]
-    with lent(matrix, kinds, *arrays):
+    ops = np.empty((length, OP_WORDS), np.int64)
+    arrays = [np.ascontiguousarray(each) for each in (diffs, *pre, *post)]
+    with lent(matrix, ops, *arrays):
         places = [address_of(each) for each in arrays]
         ends = [len(pre.numbers), len(post.numbers), length]
-        pair_sides(
-            np.array([*places, *ends, width, layout.keys, layout.width]),
-            address_of(matrix),
-            address_of(kinds),
-        )
-    rows = addresses(matrix) + np.where(kinds == INSERT, width * 8, 0)
-    felt = kinds != NOBODY
-    if not felt.all():
-        diffs, kinds, rows = diffs[felt], kinds[felt], rows[felt]
-    return ops_of(alias, diffs, kinds, rows), matrix
+        given = np.array([*places, *ends, width, layout.keys, layout.width, alias])
+        felt = pair_sides(given, address_of(matrix), address_of(ops))
+    return ops[:felt], matrix
 
 
 @kernel
-def pair_sides(given: Words, row: int, kinds: int) -> None:
-    """Copy the sides of each update next to each other, and say what it is."""
-    pres, pre, posts, post = given[0], given[1], given[2], given[3]
-    pre_end, post_end, length = given[4], given[5], given[6]
-    width, keys, kept = given[7], given[8], given[9]
-    at, other = 0, 0
+def pair_sides(given: Words, row: int, op: int) -> int:
+    """Copy the sides of each update next to each other, and write what it is; gives how many."""
+    diffs, pres, pre, posts, post = given[0], given[1], given[2], given[3], given[4]
+    pre_end, post_end, length = given[5], given[6], given[7]
+    width, keys, kept, alias = given[8], given[9], given[10], given[11]
+    at, other, felt = 0, 0, 0
     for number in range(length):
         has_pre = at < pre_end and ld(pres, at) == number
         has_post = other < post_end and ld(posts, other) == number
@@ -162,16 +152,18 @@ def pair_sides(given: Words, row: int, kinds: int) -> None:
         if has_post:
             copy_words(post + other * width * 8, row + width * 8, width)
             other += 1
-        kind = NOBODY
+        kind = DELETE
         if has_pre and has_post:
             same = alike_words(row, row + width * 8, kept)
             kind = UPDATE if same < keys else MOVE if same < kept else NOTHING
-        elif has_pre:
-            kind = DELETE
         elif has_post:
             kind = INSERT
-        sto(kinds, number, kind)
+        if has_pre or has_post:
+            write_op(op, ld(diffs, number), alias, kind, row if has_pre else row + width * 8)
+            op += OP_WORDS * 8
+            felt += 1
         row += width * 16
+    return felt
 
 
 def in_order(parts: Sequence[Words], diffs: int) -> Words:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from joingraph.kernels.fields import FREE, FREE_CLASSES, HEAP, LENGTH, LOW, TOP
 from joingraph.kernels.intrinsics import kernel, ld, prefetch, small, sto
 
-COUNTED_ROWS = 128
+COUNTED_ROWS = 32
 PREFETCHED_ROWS = 32  # beyond that the machine has seen where it goes
 
 

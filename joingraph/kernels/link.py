@@ -110,11 +110,8 @@ def link_row(st: int, ad: int, row: int) -> None:
 
 
 @kernel
-def unlink_row(st: int, ad: int, row: int) -> bool:
-    """Take a row out of the lists of its vertex values; false if it is not there."""
-    at = find_again(st, ad, row)
-    if at < 0:
-        return False
+def unlink_row(st: int, ad: int, at: int) -> None:
+    """Take the row at a place out of the lists of its vertex values."""
     kind = ld(ad, A_KIND)
     sto(ad, A_ROWS, ld(ad, A_ROWS) - 1)
     if kind == EDGE:
@@ -132,7 +129,6 @@ def unlink_row(st: int, ad: int, row: int) -> bool:
             spread(st, ld(ln, L_VERTEX), record, ad, 0)
     settle(st)
     drop_values(st, ad)
-    return True
 
 
 @kernel

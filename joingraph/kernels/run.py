@@ -158,14 +158,14 @@ def carry_out(st: int, op: int) -> int:
         sto(st, PHASE, P_MIDDLE)
     if ld(st, PHASE) == P_MIDDLE:
         if kind == DELETE:
-            unlink_row(st, ad, row)
+            unlink_row(st, ad, ld(op, O_PLACE))
             return DONE
         if kind == UPDATE:
-            unlink_row(st, ad, row)
+            unlink_row(st, ad, ld(op, O_PLACE))
             put_values(st, ad, row + ld(ad, A_WIDTH) * 8)
             link_row(st, ad, row + ld(ad, A_WIDTH) * 8)
         else:
-            replace_row(st, ad, row)
+            replace_row(st, ad, row, ld(op, O_PLACE))
         sto(st, PHASE, P_EMIT_POST)
     return emit(st, ad, row + ld(ad, A_WIDTH) * 8, 1)
 
@@ -198,9 +198,8 @@ def emit(st: int, ad: int, row: int, weight: int) -> int:
 
 
 @kernel
-def replace_row(st: int, ad: int, pre: int) -> None:
-    """Give a row the projected words of the row behind it."""
-    at = find_again(st, ad, pre)
+def replace_row(st: int, ad: int, pre: int, at: int) -> None:
+    """Give the row at a place the projected words of the row behind it."""
     projected = pre + (ld(ad, A_WIDTH) + ld(ad, A_KEY_WORDS)) * 8
     place, step, ln = 0, 8, link_of(ad, 0)
     record, position = bound(st, ln), at

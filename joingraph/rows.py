@@ -5,9 +5,10 @@
     lists of dicts                            values by name
 
 The table's own schema lets all columns be NULL, as most tables that come say of themselves; that
-those declared NOT NULL are not has been looked at. Nothing is lost on the way: a value either is one of the declared type or the row is refused by
-number. Only a FLOAT column rounds, as it must: Python has no number of its size. Whole columns
-are converted at once; the offending row is looked for only after a column has failed.
+those declared NOT NULL are not has been looked at. Nothing is lost on the way: a value either is
+one of the declared type or the row is refused by number. Only a FLOAT column rounds, as it must:
+Python has no number of its size. Whole columns are converted at once; the offending row is looked
+for only after a column has failed.
 """
 
 from __future__ import annotations

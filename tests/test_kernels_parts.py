@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from joingraph.batch import read_batch
 from joingraph.errors import LimitError
 from joingraph.kernels import fields
 from joingraph.kernels.engine import CompiledEngine
@@ -23,7 +24,7 @@ from joingraph.kernels.strings import Interner
 from joingraph.kernels.table import drop, find, put
 from joingraph.kernels.words import from_words, to_words
 from joingraph.view import View
-from tests.kernel_twins import Twins
+from tests.kernel_twins import Feed, Twins
 from tests.shapes import SHAPES
 
 pytestmark = pytest.mark.kernels
@@ -199,3 +200,40 @@ def test_the_one_number_that_stands_for_null_is_refused_where_it_cannot_be_kept(
     with pytest.raises(LimitError, match="stands for NULL"):
         to_words(column, Interner())
     assert to_words(column.slice(0, 1), Interner(), key=True)[0][0] == fields.NULL_WORD
+
+
+@pytest.mark.parametrize(
+    "shape",
+    ["leaf and leaf", "key of two words", "chain of two edges", "node of three links and a column"],
+)
+def test_an_own_look_ahead_finds_the_records_that_the_plain_one_finds(shape: str) -> None:
+    """After the same removals the rings of records found ahead are the same."""
+    rings = []
+    for own_kernels in (True, False):
+        twins = Twins(SHAPES[shape], "exact", own_kernels=own_kernels)
+        feed = Feed(7, 9, twins.view.tables)
+        twins.load(feed.inserts(80))
+        changes = [feed.entry() for _ in range(80)]
+        removals = [entry for entry in changes if entry[0] != "insert"]
+        twins.apply(read_batch(removals, twins.view.tables))
+        rings.append(found_ahead(twins.compiled.memory))
+    assert rings[0] == rings[1]
+    assert len(set(rings[0])) > 4
+
+
+def found_ahead(memory: GraphMemory) -> list[tuple[int, int] | None]:
+    """Read the ring: each record's vertex, and how far in its records lie."""
+    start = (int(memory.words[fields.HINTS]) - memory.st) // 8
+    slots = 2 * int(memory.words[fields.MOST_LINKS]) * fields.RING_SLOTS
+    return [home_of(memory, record) for record in memory.words[start : start + slots].tolist()]
+
+
+def home_of(memory: GraphMemory, record: int) -> tuple[int, int] | None:
+    """Say whose record lies at an address; nobody's at 0."""
+    for number in range(int(memory.words[fields.VERTEX_COUNT])):
+        vd = memory.vertex(number)
+        inside = record - int(vd[fields.V_RECORDS])
+        if 0 <= inside < int(vd[fields.V_NEXT] * vd[fields.V_STRIDE]) * 8:
+            return number, inside
+    assert record == 0, "a ring holds records or nothing"
+    return None

@@ -19,8 +19,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from joingraph.kernels.ahead import Ahead
+from joingraph.kernels.ahead import AheadOfAny, AheadOfInserts
 from joingraph.kernels.fields import (
+    A_AHEAD,
+    A_INSERT,
+    A_PLUG,
     ALIAS_WORDS,
     COLUMN_STRIDE,
     COUNT,
@@ -34,62 +37,10 @@ from joingraph.kernels.fields import (
 )
 from joingraph.kernels.layout import Layout, Level, Link
 from joingraph.kernels.linker import Linker
+from joingraph.kernels.module_text import AHEADS, HEAD, INSERTS, NOTE, PATHS
 
 MAX_LOOPS = 12  # CPython takes 20 nested blocks; beyond ten hops the odometer is as fast
 SHORT = 4  # lists below this length are copied row by row
-
-HEAD = """from joingraph.kernels.fields import (
-    A_RECORDS,
-    A_ROWS,
-    AHEAD,
-    ALIASES,
-    BLOCK_ROWS,
-    CURSOR,
-    DONE,
-    FLAGGING,
-    FULL,
-    HEAP,
-    LENGTH,
-    LIMIT,
-    O_ROW,
-    OPS,
-    OUT,
-    OVERFLOW,
-    P_EMIT,
-    PHASE,
-    PLACE_COUNT,
-    RING,
-    ROWS,
-    SEGMENT_COUNT,
-    SILENT,
-    SINK,
-    SOURCES,
-    V_RECORDS,
-    VERTICES,
-)
-from joingraph.kernels.intrinsics import call3, copy8, fill8, ld, plug, prefetch, sto
-from joingraph.kernels.link import link_node
-from joingraph.kernels.lists import append, begin_inside, prefetch_run, resize
-from joingraph.kernels.lookahead import enliven, lay_dead, settle, spread
-from joingraph.kernels.odometer import segment
-from joingraph.kernels.places import note_appended
-from joingraph.kernels.table import (
-    likely_record,
-    likely_word,
-    prefetch_slot,
-    prefetch_word,
-    put,
-    put_absent,
-    put_word,
-    same_key,
-)
-
-
-@plug
-"""
-PATHS = "def kernel(st: int, row: int, weight: int) -> int:\n"
-INSERTS = "def kernel(st: int, begin: int, end: int) -> int:\n"
-NOTE = "(Written by joingraph for one view's layout and compiled by numba.)"
 
 
 def loops_of(layout: Layout, alias: int) -> int:
@@ -117,7 +68,7 @@ def write_insert(layout: Layout, lookahead: int, alias: int) -> str:
     """Write the kernel that links new rows and emits all paths through each."""
     writer = Writer(layout, lookahead, alias)
     writer.bases()
-    ahead = Ahead(writer)
+    ahead = AheadOfInserts(writer)
     writer.say("silent, sink, limit = ld(st, SILENT), ld(st, SINK), ld(st, LIMIT)", "weight = 1")
     writer.say(f"ad = ld(st, ALIASES) + {alias * ALIAS_WORDS * 8}")
     ahead.begin()
@@ -138,6 +89,23 @@ def write_insert(layout: Layout, lookahead: int, alias: int) -> str:
     writer.depth = 1
     writer.say("sto(st, CURSOR, end)", "return DONE")
     return writer.module(f"Link new rows of alias {alias}, and all paths through them.", INSERTS)
+
+
+def write_ahead(layout: Layout, lookahead: int, alias: int) -> str:
+    """Write the kernel that asks for what an op of any kind will touch, stage by stage."""
+    writer = Writer(layout, lookahead, alias)
+    writer.bases()
+    AheadOfAny(writer).look()
+    writer.say("return DONE")
+    return writer.module(f"Ask for what an op of alias {alias} will touch.", AHEADS)
+
+
+# The kernels of an alias: where the address of each belongs, and who writes it.
+KERNELS = {
+    "insert": (A_INSERT, write_insert),
+    "paths": (A_PLUG, write_paths),
+    "ahead": (A_AHEAD, write_ahead),
+}
 
 
 @dataclass(slots=True)

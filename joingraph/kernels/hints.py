@@ -1,9 +1,10 @@
-"""Looks ahead in plain form: asks for what later ops will touch, whatever their aliases are.
+"""Looks ahead: asks for what later ops will touch, whatever their aliases and kinds are.
 
     op at + 24   index slots of its vertex values          at + 4   the first value beyond an edge
          at + 16 the records (kept in a ring)              at + 2   the lists there
          at + 8  the lists at those values
 
+An alias' own kernel does each stage (ahead.py writes it); where there is none, the plain form here.
 A record in the ring may have been freed since: it is then empty, and asking for it is no harm.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from joingraph.kernels.entries import link_of, record_at
 from joingraph.kernels.fields import (
+    A_AHEAD,
     A_LINK_COUNT,
     A_WIDTH,
     AHEAD_LAST,
@@ -48,7 +50,7 @@ from joingraph.kernels.fields import (
     V_SEAT_COUNT,
     V_SEATS,
 )
-from joingraph.kernels.intrinsics import kernel, ld, prefetch, small, sto
+from joingraph.kernels.intrinsics import call3, kernel, ld, prefetch, small, sto
 from joingraph.kernels.table import likely_record, prefetch_slot
 
 SEARCHED_ROWS = 64  # of a list that will be searched: what lies beyond, the machine asks for
@@ -91,13 +93,13 @@ def look_ahead(st: int, cursor: int, first: int, end: int) -> None:
     """Ask for what the ops ahead will touch, from `first` on: slots, then records, then lists."""
     at = cursor + AHEAD_SLOT
     if first <= at < end:
-        ask_slots(st, op_at(st, at))
+        ask(st, at, AHEAD_SLOT)
     at = cursor + AHEAD_RECORD
     if first <= at < end:
-        ask_records(st, at)
+        ask(st, at, AHEAD_RECORD)
     at = cursor + AHEAD_LIST
     if first <= at < end:
-        ask_lists(st, at)
+        ask(st, at, AHEAD_LIST)
 
 
 @kernel
@@ -107,10 +109,27 @@ def look_further(st: int, cursor: int, first: int, end: int) -> None:
         return
     at = cursor + AHEAD_NEXT
     if first <= at < end:
-        ask_next(st, at, False)
+        ask(st, at, AHEAD_NEXT)
     at = cursor + AHEAD_LAST
     if first <= at < end:
-        ask_next(st, at, True)
+        ask(st, at, AHEAD_LAST)
+
+
+@small
+def ask(st: int, at: int, stage: int) -> None:
+    """Do one stage for an op, which is named by how far ahead the op is."""
+    op = op_at(st, at)
+    own = ld(alias_of(st, op), A_AHEAD)
+    if own:
+        call3(own, st, at, stage)
+    elif stage == AHEAD_SLOT:
+        ask_slots(st, op)
+    elif stage == AHEAD_RECORD:
+        ask_records(st, at)
+    elif stage == AHEAD_LIST:
+        ask_lists(st, at)
+    else:
+        ask_next(st, at, stage == AHEAD_LAST)
 
 
 @kernel

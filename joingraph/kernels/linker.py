@@ -17,14 +17,14 @@ from joingraph.kernels.fields import COUNT, EDGE, EXACT, GLOBAL, LEAF
 from joingraph.kernels.layout import Link, Seat
 
 if TYPE_CHECKING:
-    from joingraph.kernels.ahead import Ahead
+    from joingraph.kernels.ahead import AheadOfInserts
     from joingraph.kernels.codegen import Writer
 
 
 class Linker:
     """Writes the linking of one alias' rows through a writer."""
 
-    def __init__(self, writer: Writer, ahead: Ahead) -> None:
+    def __init__(self, writer: Writer, ahead: AheadOfInserts) -> None:
         self.writer, self.ahead, self.say = writer, ahead, writer.say
         self.number = writer.start_alias
         self.layout = writer.layout

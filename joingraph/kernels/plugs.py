@@ -1,6 +1,6 @@
 """A view's own kernels, from text to their places in the graph: made in the background as needed.
 
-    an alias becomes hot -> write_insert, write_paths -> WORKER -> address -> put in place
+    an alias becomes hot -> its kernels' texts -> WORKER -> address -> put in place
 
 Until then, and for views too deep for nested loops, the plan-looping form serves: both work on the
 same memory, so one takes over from the other between two batches without a pause.
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from joingraph.kernels import fields as f
-from joingraph.kernels.codegen import has_plug, write_insert, write_paths
+from joingraph.kernels.codegen import KERNELS, has_plug
 from joingraph.kernels.layout import Layout
 from joingraph.kernels.memory import Words
 from joingraph.kernels.modules import WORKER, compile_text
@@ -22,6 +22,8 @@ from joingraph.kernels.state import GraphMemory
 from joingraph.progress import Progress
 
 HOT_OPS = 512  # changes of an alias after which its kernels are worth compiling
+
+WRITERS = dict(KERNELS.values())  # of kernels, by their field
 
 
 class Plug(NamedTuple):
@@ -39,7 +41,7 @@ class Plugs:
         self.all = [
             Plug(alias, field)
             for alias in range(len(layout.aliases))
-            for field in (f.A_INSERT, f.A_PLUG)
+            for field in WRITERS
             if has_plug(layout, alias)
         ]
         self.waiting = dict.fromkeys(self.all, 0)  # ops so far, of those not ordered yet
@@ -51,8 +53,7 @@ class Plugs:
 
     def text(self, plug: Plug) -> str:
         """Write a kernel's module."""
-        write = write_insert if plug.field == f.A_INSERT else write_paths
-        return write(self.layout, self.lookahead, plug.alias)
+        return WRITERS[plug.field](self.layout, self.lookahead, plug.alias)
 
     def make(self, plug: Plug) -> None:
         """Compile a kernel; it waits to be put in place."""

@@ -47,7 +47,7 @@ from joingraph.kernels.fields import (
     RUNNING,
     UPDATE,
 )
-from joingraph.kernels.hints import alias_of, ask_lists, ask_records, ask_slots, forget_hints, op_at
+from joingraph.kernels.hints import alias_of, ask, forget_hints, op_at
 from joingraph.kernels.intrinsics import kernel, ld, mix, sto
 from joingraph.kernels.link import find_place, find_values, shortest
 from joingraph.kernels.lists import step_of
@@ -103,13 +103,13 @@ def ask_removals(st: int, at: int, end: int) -> None:
     """Ask for what later ops that remove a row will touch."""
     ahead = at + AHEAD_SLOT
     if ahead < end and ld(op_at(st, ahead), O_KIND) != INSERT:
-        ask_slots(st, op_at(st, ahead))
+        ask(st, ahead, AHEAD_SLOT)
     ahead = at + AHEAD_RECORD
     if ahead < end and ld(op_at(st, ahead), O_KIND) != INSERT:
-        ask_records(st, ahead)
+        ask(st, ahead, AHEAD_RECORD)
     ahead = at + AHEAD_LIST
     if ahead < end and ld(op_at(st, ahead), O_KIND) != INSERT:
-        ask_lists(st, ahead)
+        ask(st, ahead, AHEAD_LIST)
 
 
 @kernel

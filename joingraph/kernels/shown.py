@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from joingraph.kernels import fields as f
-from joingraph.kernels.codegen import has_plug, write_insert, write_paths
+from joingraph.kernels.codegen import KERNELS, has_plug
 from joingraph.kernels.layout import lay_out
 from joingraph.plan.model import Plan
 
@@ -15,5 +15,5 @@ def kernels_of(plan: Plan) -> dict[str, str]:
         f"{alias.name}: {name}": write(layout, f.EXACT, alias.index)
         for alias in plan.aliases
         if has_plug(layout, alias.index)
-        for name, write in (("insert", write_insert), ("paths", write_paths))
+        for name, (_, write) in KERNELS.items()
     }

@@ -36,9 +36,9 @@ from joingraph.kernels.cutting import Cutter
 from joingraph.kernels.expiry import expired
 from joingraph.kernels.fanout import Fanouts
 from joingraph.kernels.feed import Feed, Feeder
-from joingraph.kernels.kept import dump_rows, inserts
+from joingraph.kernels.kept import dump_rows, repeated
 from joingraph.kernels.keys import Keys, row_places
-from joingraph.kernels.laying import addresses
+from joingraph.kernels.laying import ops_alike
 from joingraph.kernels.load import load
 from joingraph.kernels.memory import Words, lent
 from joingraph.kernels.mirror import Mirror
@@ -100,8 +100,7 @@ class CompiledEngine(Carrying):
         feeds = [self._read(part) for part in parts]
         while feeds:
             feed = feeds.pop(0)
-            rows = [(part.alias, addresses(part.matrix)) for part in feed.parts]
-            left = load(self.memory, rows, feed.matrices)
+            left = load(self.memory, [(part.alias, part.matrix) for part in feed.parts])
             if left:
                 others = replace(feed, parts=tuple(feed.parts[number] for number in left))
                 self._carry_out(others.ops, feed.matrices, generate=False)
@@ -290,11 +289,13 @@ class CompiledEngine(Carrying):
         for alias in self.plan.aliases:
             if block_name(alias) in blocks:
                 batches = read_rows(self.plan, alias, blocks[block_name(alias)])
-                ops, matrices = inserts(alias, batches, self.interner, self.nulls)
-                rows = np.ascontiguousarray(ops[:, f.O_ROW])
-                if load(self.memory, [(alias.index, rows)], matrices):
-                    self._carry_out(ops, matrices, generate=False)
-                self._note(ops, matrices)
+                rows = repeated(alias, batches, self.interner, self.nulls)
+                left = load(self.memory, [(alias.index, rows)])
+                if left or self._has_indexes:
+                    ops = ops_alike(alias.index, np.arange(len(rows)), f.INSERT, rows)
+                    if left:
+                        self._carry_out(ops, (rows,), generate=False)
+                    self._note(ops, (rows,))
                 self.memory.release()
                 self._done.clear()
 

@@ -1,7 +1,7 @@
 """The compiled graph's rows as any engine can take them (joingraph/kept_rows.py), and back.
 
 alias' lists  ->  pieces of rows of words  ->  columns, and a count  ->  blocks of a snapshot
-blocks  ->  columns  ->  rows of words  ->  ops that insert them
+blocks  ->  columns  ->  rows of words, each as often as it counts
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from joingraph.kept_rows import COUNT, block_name, rows_schema
 from joingraph.kernels.columns import rows_of_words
-from joingraph.kernels.fields import INSERT, O_ROW, OP_WORDS
 from joingraph.kernels.layout import words_of
 from joingraph.kernels.memory import Words
 from joingraph.kernels.nulls import Nulls
@@ -60,20 +59,15 @@ def batch_of(starts: Starts, alias: AliasPlan, piece: Piece) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([*columns, pa.array(piece.times)], schema=schema)
 
 
-def inserts(
+def repeated(
     alias: AliasPlan, batches: Iterable[pa.RecordBatch], interner: Interner, nulls: Nulls
-) -> tuple[Words, tuple[Words, ...]]:
-    """Make the ops that insert an alias' rows, each as often as it counts, and their matrices."""
-    parts, matrices = [np.empty((0, OP_WORDS), np.int64)], []
+) -> Words:
+    """Put an alias' rows side by side, each as often as it counts."""
+    found = [np.empty((0, 1), np.int64)]
     for batch in batches:
         keys = sum(name.startswith("key") for name in batch.schema.names)
         columns = batch.columns[:-1]
         nulls.note(alias.index, columns[keys:])
-        matrix = rows_of_words(columns, batch.num_rows, interner, keys=keys)
-        rows = np.repeat(np.arange(batch.num_rows), batch.column(COUNT).to_numpy())
-        ops = np.empty((len(rows), OP_WORDS), np.int64)
-        ops[:, 0], ops[:, 1], ops[:, 2] = rows, alias.index, INSERT
-        ops[:, O_ROW] = matrix.ctypes.data + rows * matrix.strides[0]
-        parts.append(ops)
-        matrices.append(matrix)
-    return np.concatenate(parts), tuple(matrices)
+        rows = rows_of_words(columns, batch.num_rows, interner, keys=keys)
+        found.append(np.repeat(rows, batch.column(COUNT).to_numpy(), axis=0))
+    return np.concatenate(found[1:] or found)

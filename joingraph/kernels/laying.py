@@ -213,8 +213,3 @@ def alike_words(one: int, two: int, count: int) -> int:
         if ld(one, word) != ld(two, word):
             return word
     return count
-
-
-def addresses(matrix: Words) -> Words:
-    """Give the address of each row of a matrix."""
-    return address_of(matrix) + np.arange(len(matrix)) * matrix.strides[0]

@@ -1,7 +1,7 @@
 """Loads many rows at once, by counting: each list is laid out at its size, then filled.
 
-    rows    | address of its words, key words first | ...        of one alias that has none yet
-    1       the id of each row's values, found or made; each value counts its rows
+    rows    | key words, projected words | ...     of one alias that has none yet
+    1       the records of each row's values, found or made; each value counts its rows
     2       a block for each list, in the order of the values
     3       the rows, each at the next place of its lists
     4       live counts, once for the whole graph, from the outside in: an alias' entries at a
@@ -40,6 +40,7 @@ from joingraph.kernels.fields import (
     LENGTH,
     LOOKAHEAD,
     USED,
+    V_KEY,
     V_NEXT,
 )
 from joingraph.kernels.intrinsics import kernel, ld, prefetch, small, sto
@@ -49,14 +50,12 @@ from joingraph.kernels.lookahead import complete, leads_on
 from joingraph.kernels.memory import Words, lent
 from joingraph.kernels.places import exchange
 from joingraph.kernels.state import GraphMemory
-from joingraph.kernels.table import likely_record, prefetch_slot, put
+from joingraph.kernels.table import likely_record, prefetch_slot, put, same_key
 
 FAR, NEAR = 24, 8  # rows ahead, what is asked for
 
 
-def load(
-    memory: GraphMemory, parts: Sequence[tuple[int, Words]], matrices: tuple[Words, ...]
-) -> list[int]:
+def load(memory: GraphMemory, parts: Sequence[tuple[int, Words]]) -> list[int]:
     """Insert the rows of aliases that have none, if that pays; give the parts that are left.
 
     Counting anew what lives costs as much as the graph is large: so it must at least double.
@@ -66,12 +65,11 @@ def load(
     if sum(len(rows) for _, rows in parts) < max(1, known):
         return list(range(len(parts)))
     left: list[int] = []
-    with lent(*matrices):
-        for number, (alias, rows) in enumerate(parts):
-            if memory.alias(alias)[A_ROWS]:
-                left.append(number)
-            else:
-                load_alias(memory, alias, rows)
+    for number, (alias, rows) in enumerate(parts):
+        if memory.alias(alias)[A_ROWS]:
+            left.append(number)
+        else:
+            load_alias(memory, alias, rows)
     if memory.words[LOOKAHEAD] >= GLOBAL:
         for alias, link in outside_in(memory.layout):
             count_live(memory.st, memory.alias(alias).ctypes.data, link)
@@ -83,9 +81,9 @@ def load(
 def load_alias(memory: GraphMemory, alias: int, rows: Words) -> None:
     """Insert the rows of an alias that has none."""
     ad, links = memory.alias(alias).ctypes.data, memory.layout.aliases[alias].links
-    ids = np.empty((len(links), len(rows)), np.int64)
-    with lent(rows, ids):
-        given = np.array([len(rows), rows.ctypes.data, ids.ctypes.data])
+    values = np.empty((len(links), len(rows)), np.int64)
+    with lent(rows, values):
+        given = np.array([len(rows), rows.ctypes.data, values.ctypes.data, rows.strides[0]])
         for link in range(len(links)):
             count_rows(ad, link, given)
             make_lists(memory.st, ad, link)
@@ -116,18 +114,24 @@ def outside_in(layout: Layout) -> list[tuple[int, int]]:
 @kernel
 def count_rows(ad: int, link: int, given: Words) -> None:
     """Find or make the value of each row at a link, and count the value's rows."""
-    count, rows, ids = given[0], given[1], given[2] + link * given[0] * 8
+    count, rows, values, step = given[0], given[1], given[2] + link * given[0] * 8, given[3]
     ln = link_of(ad, link)
     vd, key, length = ld(ln, L_VERTEX), ld(ln, L_KEY) * 8, ld(ln, L_LENGTH)
+    words = ld(vd, V_KEY)
     for row in range(-FAR, count):
         if 0 <= row + FAR < count:
-            prefetch_slot(vd, ld(rows, row + FAR) + key)
+            prefetch_slot(vd, rows + (row + FAR) * step + key)
         if 0 <= row + NEAR < count:
-            prefetch(likely_record(vd, ld(rows, row + NEAR) + key), 0)
+            likely = likely_record(vd, rows + (row + NEAR) * step + key)
+            prefetch(likely, 0)
+            sto(values, row + NEAR, likely)
         if row >= 0:
-            record = put(vd, ld(rows, row) + key)
+            at = rows + row * step + key
+            record = ld(values, row)
+            if record == 0 or not same_key(record, at, words):
+                record = put(vd, at)
             sto(record, length, ld(record, length) + 1)
-            sto(ids, row, identity_at(ln, record))
+            sto(values, row, record)
 
 
 @kernel
@@ -147,21 +151,21 @@ def make_lists(st: int, ad: int, link: int) -> None:
 @kernel
 def fill(st: int, ad: int, given: Words) -> None:
     """Put each row at the next place of its lists."""
-    count, rows, ids, kind = given[0], given[1], given[2], ld(ad, A_KIND)
+    count, rows, values, step, kind = given[0], given[1], given[2], given[3], ld(ad, A_KIND)
     links = ld(ad, A_LINK_COUNT)
     for row in range(-FAR, count if kind != COUNT else 0):
         for link in range(links):
-            ln, known = link_of(ad, link), ids + link * count * 8
+            ln, known = link_of(ad, link), values + link * count * 8
             if 0 <= row + FAR < count:
-                prefetch(record_at(ln, ld(known, row + FAR)), 0)
+                prefetch(ld(known, row + FAR), 0)
             if 0 <= row + NEAR < count:
-                record = record_at(ln, ld(known, row + NEAR))
+                record = ld(known, row + NEAR)
                 length = ld(record, ld(ln, L_LENGTH)) & LENGTH
                 prefetch(list_at(st, ln, record), length)
         if row >= 0 and kind == LEAF:
-            fill_leaf(st, ad, ld(ids, row), ld(rows, row))
+            fill_leaf(st, ad, ld(values, row), rows + row * step)
         elif row >= 0 and kind == EDGE:
-            fill_edge(st, ad, ld(ids, row), ld(ids, count + row))
+            fill_edge(st, ad, ld(values, row), ld(values, count + row))
         elif row >= 0:
             fill_node(st, ad, given, row)
     sto(ad, A_ROWS, count)
@@ -176,10 +180,9 @@ def next_place(ln: int, record: int) -> int:
 
 
 @small
-def fill_leaf(st: int, ad: int, identity: int, row: int) -> None:
+def fill_leaf(st: int, ad: int, record: int, row: int) -> None:
     """Write a row's projected words into its list."""
     ln = link_of(ad, 0)
-    record = record_at(ln, identity)
     group = record + ld(ln, L_OFFSET) * 8
     place = ld(st, HEAP) + (ld(group, 0) + next_place(ln, record)) * 8
     projected, step = row + ld(ad, A_KEY_WORDS) * 8, step_of(group)
@@ -191,25 +194,23 @@ def fill_leaf(st: int, ad: int, identity: int, row: int) -> None:
 def fill_edge(st: int, ad: int, near: int, far: int) -> None:
     """Write an edge into its two lists."""
     one, two = link_of(ad, 0), link_of(ad, 1)
-    here, there = record_at(one, near), record_at(two, far)
-    at_here, at_there = next_place(one, here), next_place(two, there)
-    sto(list_at(st, one, here), at_here, (far << 32) | at_there)
-    sto(list_at(st, two, there), at_there, (near << 32) | at_here)
+    at_near, at_far = next_place(one, near), next_place(two, far)
+    sto(list_at(st, one, near), at_near, (identity_at(two, far) << 32) | at_far)
+    sto(list_at(st, two, far), at_far, (identity_at(one, near) << 32) | at_near)
 
 
 @small
 def fill_node(st: int, ad: int, given: Words, number: int) -> None:
     """Write a node, and its id into the lists of its values."""
-    identity, links, row = ld(ad, A_NEXT), ld(ad, A_LINK_COUNT), ld(given[1], number)
+    identity, links, row = ld(ad, A_NEXT), ld(ad, A_LINK_COUNT), given[1] + number * given[3]
     node = node_at(ad, identity)
     sto(ad, A_NEXT, identity + 1)
     sto(node, 0, USED)
     for link in range(links):
-        ln, value = link_of(ad, link), ld(given[2], link * given[0] + number)
-        record = record_at(ln, value)
+        ln, record = link_of(ad, link), ld(given[2], link * given[0] + number)
         at = next_place(ln, record)
         sto(list_at(st, ln, record), at, identity)
-        sto(node, 1 + link, (value << 32) | at)
+        sto(node, 1 + link, (identity_at(ln, record) << 32) | at)
     for word in range(ld(ad, A_PROJECTED)):
         sto(node, 1 + links + word, ld(row, ld(ad, A_KEY_WORDS) + word))
 

@@ -18,7 +18,6 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from joingraph.batch import Entry
@@ -36,7 +35,7 @@ from joingraph.kernels.strings import Interner
 from joingraph.plan.model import AliasPlan, Plan
 from joingraph.words import normal
 
-Mask = npt.NDArray[np.bool_]
+Diffs = Sequence[range]  # base diffs, by their numbers in the batch
 
 
 class Part(NamedTuple):
@@ -90,7 +89,7 @@ class Feeder:
             sides = self.sides(entry) if entry.length else {}
             if sides and entry.table in self.keys.tables:
                 sides, missing = resolve(running, entry, sides)
-                lost += diffs[missing].tolist()
+                lost += numbers_of(diffs)[missing].tolist()
             parts += [self.part(alias, diffs, side) for alias, side in sides.items()]
         return Feed(tuple(parts), tuple(entry.length for entry in entries), tuple(lost))
 
@@ -106,16 +105,16 @@ class Feeder:
             if alias.table == entry.table
         }
 
-    def part(self, alias: int, diffs: Words, sides: Sides) -> Part:
+    def part(self, alias: int, diffs: Diffs, sides: Sides) -> Part:
         """Say what one alias feels of base diffs, in their order."""
         pre, post = sides
         if pre is not None and post is not None:
-            ops, matrix = paired_ops(alias, self.layout.aliases[alias], diffs, pre, post)
+            layout = self.layout.aliases[alias]
+            ops, matrix = paired_ops(alias, layout, numbers_of(diffs), pre, post)
             return Part(alias, matrix, lambda: ops)
         kept, kind = (post, INSERT) if pre is None else (pre, DELETE)
         assert kept is not None, "every operation has a side"
-        felt = diffs if len(kept.numbers) == len(diffs) else diffs[kept.numbers]
-        return Part(alias, kept.words, partial(ops_alike, alias, felt, kind, kept.words))
+        return Part(alias, kept.words, partial(ops_of_side, alias, diffs, kind, kept))
 
     def side(self, alias: AliasPlan, table: pa.Table) -> Side:
         """Let rows through and turn what the alias keeps of them into words."""
@@ -132,22 +131,34 @@ class Feeder:
         return Side(numbers, words)
 
 
-def alike(entries: Sequence[Entry], apart: Container[str]) -> Iterator[tuple[Entry, Words]]:
+def ops_of_side(alias: int, diffs: Diffs, kind: int, side: Side) -> Words:
+    """Write the ops of rows that all come, or all go."""
+    numbers = numbers_of(diffs)
+    felt = numbers if len(side.numbers) == len(numbers) else numbers[side.numbers]
+    return ops_alike(alias, felt, kind, side.words)
+
+
+def numbers_of(diffs: Diffs) -> Words:
+    """Number base diffs one by one."""
+    spans = [np.arange(each.start, each.stop) for each in diffs]
+    return spans[0] if len(spans) == 1 else np.concatenate(spans)
+
+
+def alike(entries: Sequence[Entry], apart: Container[str]) -> Iterator[tuple[Entry, Diffs]]:
     """Put entries of one operation and table together, and say which base diffs they are.
 
     The entries of tables named `apart` stay as they are: each may depend on the one before.
     """
     groups: dict[tuple[str, str, int], list[Entry]] = {}
-    diffs: dict[tuple[str, str, int], list[Words]] = {}
+    diffs: dict[tuple[str, str, int], list[range]] = {}
     first = 0
     for place, entry in enumerate(entries):
         group = (entry.operation, entry.table, place if entry.table in apart else -1)
         groups.setdefault(group, []).append(entry)
-        diffs.setdefault(group, []).append(np.arange(first, first + entry.length))
+        diffs.setdefault(group, []).append(range(first, first + entry.length))
         first += entry.length
     for group, members in groups.items():
-        numbers = diffs[group]
-        yield one_entry(members), numbers[0] if len(numbers) == 1 else np.concatenate(numbers)
+        yield one_entry(members), diffs[group]
 
 
 def one_entry(entries: Sequence[Entry]) -> Entry:

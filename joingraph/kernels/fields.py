@@ -105,7 +105,7 @@ BLOCK_ROWS = 1 << 17
 BLOCK_LIMIT = 1 << 16
 COLUMN_STRIDE = BLOCK_ROWS + 72
 FREE_CLASSES = 48
-LONG_LIST = 1 << 12  # rows above which a list is indexed when a removal searches it
+LONG_LIST = 1 << 14  # rows above which a list is indexed when a removal searches it
 # how many ops ahead their index slots, records, lists, next records and lists are asked for
 AHEAD_SLOT, AHEAD_RECORD, AHEAD_LIST, AHEAD_NEXT, AHEAD_LAST = 24, 16, 8, 4, 2
 RING_SLOTS = 32  # of records found ahead, more than AHEAD_RECORD

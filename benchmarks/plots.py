@@ -2,8 +2,9 @@
 
     results/*.jsonl  ->  figures/{fanout,joins,lookahead,kinds,scan,memory}.svg
 
-Of several runs with the same settings the fastest one counts, as in the tables. A figure for
-which there are no runs is not drawn. Every figure names the machine, the commit and the date.
+All runs of a figure are of one machine, the one that was measured last; of several with the same
+settings the fastest counts, as in the tables. A figure without runs is not drawn. Every figure
+names the machine, the commit and the date.
 """
 
 from __future__ import annotations
@@ -63,13 +64,14 @@ class Panel:
 
 
 def read_runs(folder: Path) -> tuple[Runs, str]:
-    """Read all results; tell also where the newest come from."""
+    """Read the results of the machine that the newest are from; tell also where those come from."""
     lines = [line for path in sorted(folder.glob("*.jsonl")) for line in path.open()]
-    runs = [run for run in map(parse, lines) if run.status == "ok"]
+    last = json.loads(lines[-1]) if lines else {}
+    of_machine = (line for line in lines if json.loads(line).get("machine") == last.get("machine"))
+    runs = [run for run in map(parse, of_machine) if run.status == "ok"]
     found: dict[tuple[str, str], list[Run]] = {}
     for run in best(runs):
         found.setdefault((run.mode, run.workload), []).append(run)
-    last = json.loads(lines[-1]) if lines else {}
     return found, ", ".join(str(last.get(name)) for name in ("machine", "commit", "date"))
 
 

@@ -100,8 +100,7 @@ def read_keys(rows: object, table: Table, where: str, *, is_indexed: bool) -> pa
             f"{where}: rows given by their key ({keys}) alone are found through an index of it;"
             f" give whole rows, or make the graph with JoinGraph(view, key_index=[{table.name!r}])"
         )
-    fields = [table.schema.field(name) for name in table.key]
-    return to_table(rows, Table(table.name, pa.schema(fields), table.key), where)
+    return to_table(rows, table.key_alone(), where)
 
 
 def same_length(pre: pa.Table, post: pa.Table, where: str) -> None:

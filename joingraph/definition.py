@@ -36,6 +36,11 @@ class Table:
         required = tuple(at for at, each in enumerate(self.schema) if not each.nullable)
         object.__setattr__(self, "required", required)
 
+    def key_alone(self) -> Table:
+        """Give the table that has the columns of the key and no others."""
+        fields = [self.schema.field(name) for name in self.key]
+        return Table(self.name, pa.schema(fields), self.key)
+
 
 @dataclass(frozen=True, slots=True)
 class Alias:

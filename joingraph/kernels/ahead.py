@@ -17,6 +17,7 @@ done without. For ops of any kind each alias has a kernel that does a stage for 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from joingraph.kernels.fields import (
@@ -31,9 +32,12 @@ from joingraph.kernels.fields import (
     RING_SLOTS,
 )
 from joingraph.kernels.layout import Link, Seat
+from joingraph.kernels.state import most_links
 
 if TYPE_CHECKING:
     from joingraph.kernels.codegen import Writer
+
+Stage = Callable[[Link, str], None]
 
 FIRST_EDGES = 4  # of a list, beyond which values are asked for: most have no more
 
@@ -47,6 +51,16 @@ class Ahead:
         self.layout = writer.layout
         links = self.layout.aliases[self.number].links
         self.links = [link for link in links if self.layout.vertices[link.vertex].key]
+
+    def stages(self) -> list[tuple[int, Stage]]:
+        """List the stages: how many ops ahead each is done, and who writes it."""
+        return [
+            (AHEAD_SLOT, self.slot),
+            (AHEAD_RECORD, self.record),
+            (AHEAD_LIST, self.lists),
+            (AHEAD_NEXT, self.next),
+            (AHEAD_LAST, self.next_lists),
+        ]
 
     def slot(self, link: Link, _: str) -> None:
         """Ask for the index slot of a value."""
@@ -157,13 +171,7 @@ class AheadOfInserts(Ahead):
         """Write the stages of looking ahead."""
         self.say("if ahead:")
         self.writer.depth += 1
-        for distance, stage in (
-            (AHEAD_SLOT, self.slot),
-            (AHEAD_RECORD, self.record),
-            (AHEAD_LIST, self.lists),
-            (AHEAD_NEXT, self.next),
-            (AHEAD_LAST, self.next_lists),
-        ):
+        for distance, stage in self.stages():
             if distance <= AHEAD_NEXT and not any(self.edges(link) for link in self.links):
                 continue
             walks = "not silent and " if distance <= AHEAD_NEXT else ""
@@ -190,7 +198,7 @@ class AheadOfAny(Ahead):
     def look(self) -> None:
         """Write the stages, of which each call does one."""
         aliases = self.layout.aliases
-        rings = max(len(alias.links) for alias in aliases)
+        rings = most_links(self.layout)
         self.say(
             f"op = ld(st, OPS) + at * {OP_WORDS * 8}",
             "row, kind, ring = ld(op, O_ROW), ld(op, O_KIND), ld(st, HINTS)",
@@ -198,14 +206,8 @@ class AheadOfAny(Ahead):
             "for _ in range(2 if kind == UPDATE else 1):",
         )
         self.writer.depth += 1
-        for name, stage in (
-            ("AHEAD_SLOT", self.slot),
-            ("AHEAD_RECORD", self.record),
-            ("AHEAD_LIST", self.lists),
-            ("AHEAD_NEXT", self.next),
-            ("AHEAD_LAST", self.next_lists),
-        ):
-            self.say(f"if stage == {name}:", "    pass")
+        for distance, stage in self.stages():
+            self.say(f"if stage == {distance}:", "    pass")
             self.writer.depth += 1
             for place, link in enumerate(aliases[self.number].links):
                 if link in self.links:

@@ -39,11 +39,16 @@ kernels: $(READY) ## test the compiled graph's kernels alone
 checked: .venv/.ready-spark ## run the suite with every memory access of the kernels checked (an hour)
 	@JOINGRAPH_KERNELS=checked $(BIN)/python -m pytest -q
 
-crash: $(READY) ## kill a process that keeps a graph N times, and damage its files (N=1000)
+crash: $(READY) ## kill, interrupt, fork and starve what keeps a graph, damage its files (N=1000)
 	@$(BIN)/python -m tests.crash --kills $(N) --save $(CRASHES)
 	@$(BIN)/python -m tests.crash --kills $(N) --engine compiled --save $(CRASHES)
+	@$(BIN)/python -m tests.crash.interrupts --interrupts $(N)0 --save $(CRASHES)
 	@$(BIN)/python -m tests.crash.damage --cases $(N)0 --save $(CRASHES)
+	@$(BIN)/python -m tests.crash.readers --refreshes $(N)000 --save $(CRASHES)
 	@$(BIN)/python -m tests.crash.malformed --inputs $$((200 * $(N))) --save $(CRASHES)
+	@$(BIN)/python -m tests.crash.forks --forks $(N) --save $(CRASHES)
+	@$(BIN)/python -m tests.crash.texts_size --save $(CRASHES)
+	@$(BIN)/python -m tests.crash.homes --cases $$(($(N) / 10)) --save $(CRASHES)
 
 spark: .venv/.ready-spark ## test the pipeline on a real Spark, Redis and Delta (five minutes)
 	@$(BIN)/python -m pytest -q -m spark tests/spark

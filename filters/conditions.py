@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from joingraph.evaluate import holds
 from joingraph.expression import Column, Expression, columns_of
+from joingraph.texts import whole
 
 Columns = Mapping[Expression, pa.Array]
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -29,15 +30,6 @@ class BaseColumns(dict[Expression, pa.Array]):
         assert isinstance(wanted, Column), "everything else is computed of columns"
         found = self[wanted] = whole(self._table.column(wanted.name))
         return found
-
-
-def whole(column: pa.ChunkedArray) -> pa.Array:
-    """Make one array of a column's chunks."""
-    return (
-        column.chunk(0)
-        if column.num_chunks == 1
-        else pa.concat_arrays(column.chunks or [pa.array([], column.type)])
-    )
 
 
 def passing(conditions: Sequence[Expression], given: Columns, length: int) -> Numbers:

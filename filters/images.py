@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
+from joingraph import texts
 from joingraph.evaluate import evaluate
 from joingraph.expression import Column, Expression, columns_of
 from joingraph.filters.conditions import BaseColumns, Columns, Numbers, numbered, passing, taken
@@ -21,6 +22,11 @@ from joingraph.words import normal, to_words
 
 def images(alias: AliasPlan, table: pa.Table) -> list[Image | None]:
     """Split a base table's rows as one alias keeps them, computing whole columns at a time."""
+    return [image for piece in texts.pieces(table) for image in images_of(alias, piece)]
+
+
+def images_of(alias: AliasPlan, table: pa.Table) -> list[Image | None]:
+    """Split rows whose text fits one array a column."""
     given = BaseColumns(table)
     numbers = passing(alias.conditions, given, table.num_rows)
     flat = [each for vertex in alias.keys for each in vertex]

@@ -20,15 +20,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from joingraph import texts
 from joingraph.batch import Entry
 from joingraph.definition import Table
 from joingraph.errors import DiffError
 from joingraph.expression import Expression
-from joingraph.filters.conditions import BaseColumns, Numbers, passing, whole
+from joingraph.filters.conditions import BaseColumns, Numbers, passing
 from joingraph.filters.images import computed, without_null
 from joingraph.idiffs import KeyedDiffs
 from joingraph.plan.keyed import Keyed, binding
 from joingraph.plan.model import AliasPlan, Plan
+from joingraph.python_values import python_rows, value_text
+from joingraph.texts import codes, is_text
 from joingraph.words import bits_of, normal
 
 Mask = npt.NDArray[np.bool_]
@@ -68,7 +71,7 @@ class Felt(NamedTuple):
 
     deleted: Mask
     updates: Numbers
-    values: dict[str, pa.Array]  # own columns that changed, for the updates
+    values: dict[str, texts.Column]  # own columns that changed, for the updates
     told: Mask  # rows of the view change otherwise than by these deletes and updates
 
 
@@ -106,7 +109,7 @@ def net_by_key(table: Table, entries: Sequence[Entry]) -> Net:
         first += entry.length
     moment = np.concatenate(moments)
     order = np.argsort(moment)
-    rows = stacked(table, sides).take(pa.array(order))
+    rows = texts.taken(stacked(table, sides), order)
     width = len(table.schema)
     full = np.concatenate([np.full(len(side), side.num_columns == width) for side in sides])
     is_post = moment[order] % 2 == 1
@@ -128,18 +131,21 @@ def stacked(table: Table, sides: Sequence[pa.Table]) -> pa.Table:
 def by_key(table: Table, rows: pa.Table, is_post: Mask) -> tuple[Numbers, Numbers]:
     """Give the first and the last row of each key; rows come in order."""
     names = [f"{at}" for at in range(len(table.key))]
-    keyed = rows.select(table.key).rename_columns(names)
-    keyed = keyed.append_column("at", pa.array(np.arange(len(rows))))
+    columns = [
+        pa.array(codes(each)) if is_text(each.type) else each
+        for each in rows.select(table.key).columns
+    ]
+    keyed = pa.table(columns, names=names).append_column("at", pa.array(np.arange(len(rows))))
     lists = keyed.group_by(names, use_threads=False).aggregate([("at", "list")])["at_list"]
-    lists = whole(lists)
+    lists = texts.whole(lists)
     flat = lists.flatten().to_numpy()
     ends = np.cumsum(lists.value_lengths().to_numpy()).astype(np.int64)
     firsts = np.concatenate([np.zeros(1, np.int64), ends])[:-1]
     same = is_post[flat][1:] == is_post[flat][:-1]
     same[firsts[1:] - 1] = False
     if same.any():
-        twice = rows.select(table.key).slice(flat[np.argmax(same)], 1).to_pylist()[0]
-        pairs = ", ".join(f"{name}={value!r}" for name, value in twice.items())
+        (twice,) = python_rows(rows.select(table.key).slice(flat[np.argmax(same)], 1))
+        pairs = ", ".join(f"{name}={value_text(value)}" for name, value in twice.items())
         raise DiffError(
             f"{table.name} holds several rows with the key ({pairs}), which is declared to name"
             " one: i-diffs are not possible, use the rows of the view diff"
@@ -170,7 +176,7 @@ def felt_by(plan: Plan, alias: AliasPlan, keyed: Keyed | None, net: Net) -> Felt
     updates = np.flatnonzero(any_of(changed[: len(own)], count))
     at = pa.array(np.searchsorted(post.keys, updates))
     values = {
-        output[column].name: post.values[place].take(at)
+        output[column].name: texts.chunked(post.values[place].take(at))
         for place, column in enumerate(own)
         if changed[place].any()
     }
@@ -180,11 +186,18 @@ def felt_by(plan: Plan, alias: AliasPlan, keyed: Keyed | None, net: Net) -> Felt
 def seen(alias: AliasPlan, net: Net, at: Numbers, wanted: Sequence[Expression]) -> Seen:
     """Let the rows of keys through as an alias does; compute what is wanted of those that pass."""
     keys = np.flatnonzero((at >= 0) & net.full[at])
-    given = BaseColumns(net.rows.take(pa.array(at[keys])))
-    numbers = passing(alias.conditions, given, len(keys))
-    joined = [normal(each) for each in computed(flat(alias), given, numbers)]
-    numbers = numbers[without_null(joined, len(numbers))]
-    return Seen(keys[numbers], computed(wanted, given, numbers))
+    parts, first = list[Seen](), 0
+    for piece in texts.pieces(texts.taken(net.rows, at[keys])):
+        given = BaseColumns(piece)
+        numbers = passing(alias.conditions, given, len(piece))
+        joined = [normal(each) for each in computed(flat(alias), given, numbers)]
+        numbers = numbers[without_null(joined, len(numbers))]
+        parts.append(Seen(keys[first + numbers], computed(wanted, given, numbers)))
+        first += len(piece)
+    if len(parts) == 1:
+        return parts[0]
+    values = [texts.joined(each) for each in zip(*(each.values for each in parts), strict=True)]
+    return Seen(np.concatenate([each.keys for each in parts]), values)
 
 
 def flat(alias: AliasPlan) -> list[Expression]:
@@ -225,12 +238,12 @@ def keyed_diffs(plan: Plan, keyed: Keyed, net: Net, felt: Felt) -> KeyedDiffs:
     return KeyedDiffs(pa.table(deleted), pa.table({**updated, **felt.values}))
 
 
-def key_columns(plan: Plan, keyed: Keyed, net: Net, at: Numbers) -> dict[str, pa.Array]:
+def key_columns(plan: Plan, keyed: Keyed, net: Net, at: Numbers) -> dict[str, pa.ChunkedArray]:
     """Give base rows' keys as the view's columns have them."""
-    rows = net.rows.select(keyed.key).take(pa.array(at))
+    rows = texts.taken(net.rows.select(keyed.key), at)
     fields = [plan.definition.schema.field(place) for place in keyed.names]
     pairs = zip(fields, rows.columns, strict=True)
-    return {field.name: whole(column).cast(field.type) for field, column in pairs}
+    return {field.name: column.cast(field.type) for field, column in pairs}
 
 
 def entries_of(net: Net, chosen: Mask) -> Iterator[Entry]:
@@ -241,9 +254,9 @@ def entries_of(net: Net, chosen: Mask) -> Iterator[Entry]:
         old = chosen & (net.was >= 0) & (net.full[net.was] == full)
         for operation, mask in (("update", old & (net.now >= 0)), ("delete", old & (net.now < 0))):
             if mask.any():
-                pre = net.rows.select(columns_kept).take(pa.array(net.was[mask]))
-                post = net.rows.take(pa.array(net.now[mask])) if operation == "update" else None
+                pre = texts.taken(net.rows.select(columns_kept), net.was[mask])
+                post = texts.taken(net.rows, net.now[mask]) if operation == "update" else None
                 yield Entry(operation, name, pre, post)
     new = chosen & (net.was < 0) & (net.now >= 0)
     if new.any():
-        yield Entry("insert", name, None, net.rows.take(pa.array(net.now[new])))
+        yield Entry("insert", name, None, texts.taken(net.rows, net.now[new]))

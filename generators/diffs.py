@@ -10,10 +10,15 @@ Where only one side of a move meets the residual predicates, an insert or a dele
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
-from joingraph.generators.paths import Path, Step, complete_paths
+from joingraph.evaluate import NoAnswer
+from joingraph.expression import Expression
+from joingraph.generators.paths import Path, Step, begin, complete_paths, keep_true, walk
 from joingraph.graph import Change, Graph, LookAhead, Move
+from joingraph.plan.model import Plan
+from joingraph.unanswered import checks_of, total_legs, unanswered
 
 
 class Effect(NamedTuple):
@@ -29,10 +34,12 @@ def effects(graph: Graph, look: LookAhead, change: Change | Move) -> Iterator[Ef
     if isinstance(change, Move):
         yield from moved(graph, look, change)
         return
-    for path in complete_paths(graph, look, Step(change.tuple, change.row)):
-        if change.times > 0:
+    step = Step(change.tuple, change.row)
+    if change.times > 0:
+        for path in complete_paths(graph, look, step):
             yield Effect(None, path, path.times * change.times)
-        else:
+    else:
+        for path in answered_paths(graph, look, step):
             yield Effect(path, None, path.times * -change.times)
 
 
@@ -40,8 +47,8 @@ def moved(graph: Graph, look: LookAhead, move: Move) -> Iterator[Effect]:
     """Pair the paths before and after a move that share all their other steps."""
     alias = move.tuple.alias
     before, after = (
-        {rest(path, alias): path for path in complete_paths(graph, look, Step(move.tuple, row))}
-        for row in (move.pre, move.post)
+        {rest(path, alias): path for path in paths_through(graph, look, Step(move.tuple, row))}
+        for paths_through, row in ((answered_paths, move.pre), (complete_paths, move.post))
     )
     for other_steps, path in before.items():
         yield Effect(path, after.get(other_steps), path.times)
@@ -53,3 +60,28 @@ def moved(graph: Graph, look: LookAhead, move: Move) -> Iterator[Effect]:
 def rest(path: Path, alias: int) -> tuple[Step | None, ...]:
     """Give the steps of a path but one."""
     return path.steps[:alias] + path.steps[alias + 1 :]
+
+
+def answered_paths(graph: Graph, look: LookAhead, start: Step) -> list[Path]:
+    """Return the complete paths through a step that goes, but for those without an answer.
+
+    Where a predicate could not be computed, the view never had the row.
+    """
+    try:
+        return complete_paths(graph, look, start)
+    except NoAnswer:
+        plan, alias = graph.plan, start.tuple.alias
+        checks = checks_of(plan, ())
+        _, route = total_legs(plan, alias, (), checks)
+        paths = list(walk(graph, look, [begin(plan, start)], route))
+        for test in checks.tests:
+            compute = partial(true_paths, plan, paths, test)
+            lost = {row for row, _ in unanswered(len(paths), compute)}
+            paths = [path for row, path in enumerate(paths) if row not in lost]
+            paths = true_paths(plan, paths, test, slice(None))
+        return paths
+
+
+def true_paths(plan: Plan, paths: list[Path], test: Expression, some: slice) -> list[Path]:
+    """Return those of some paths on which a condition is TRUE."""
+    return list(keep_true(plan, paths[some], (test,)))

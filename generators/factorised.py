@@ -10,13 +10,14 @@ has none. What ties a moved tuple's own change to other aliases is left to rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from joingraph.factorised import Factorised
+from joingraph.factorised import Factorised, in_parts, one_array, put_together
 from joingraph.generators.diffs import Effect, effects
 from joingraph.generators.paths import Path, Step, begin, output_column, walk
 from joingraph.generators.rows import to_rows
@@ -103,11 +104,17 @@ class Factoriser:
     def made(self) -> Factorised:
         """Compute the columns of everything collected."""
         tables = {
-            self.plan.aliases[alias].name: to_table(self.plan, self.branches[alias], records)
+            self.plan.aliases[alias].name: put_together(
+                list(in_parts(partial(self.table, alias, records), 0, len(records)))
+            )
             for alias, records in self.records.items()
             if records
         }
         return Factorised(tables, to_rows(self.plan, self.effects))
+
+    def table(self, alias: int, records: Sequence[Record], first: int, end: int) -> pa.Table:
+        """Write some records of one alias."""
+        return to_table(self.plan, self.branches[alias], records[first:end])
 
 
 def is_tied(plan: Plan, move: Move) -> bool:
@@ -154,7 +161,8 @@ def values(
 ) -> pa.StructArray:
     """Compute what the view shows of a branch."""
     fields = [plan.definition.schema.field(at) for at in branch.columns]
-    arrays = [output_column(plan, paths, plan.definition.output[at].value) for at in branch.columns]
+    wanted = [plan.definition.output[at].value for at in branch.columns]
+    arrays = [one_array(output_column(plan, paths, each)) for each in wanted]
     return pa.StructArray.from_arrays(arrays, fields=fields, mask=missing)
 
 

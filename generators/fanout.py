@@ -19,32 +19,39 @@ Messages = dict[tuple[VertexValue, int], int]  # what a seat sends across a vert
 
 
 class Fanout(NamedTuple):
-    """How many rows a view diff has, equal ones counted each; at the most, if not `exact`."""
+    """How many rows a view diff has, equal ones counted each; at the most, if not `exact`.
+
+    The sign is 1 if all of them come, -1 if all go, else 0.
+    """
 
     rows: int
     exact: bool
+    sign: int
 
 
 def fanout(graph: Graph, changes: Sequence[Change | Move]) -> Fanout:
     """Count the rows of one change, or of the two that one alias feels of an update."""
-    counted = [one_change(graph, change) for change in changes]
-    return joined([each for each in counted if each.rows])
+    return joined([one_change(graph, change) for change in changes])
 
 
 def one_change(graph: Graph, change: Change | Move) -> Fanout:
     """Count the rows of one change; those of a move have two images."""
     if isinstance(change, Move) and not is_read(graph.plan, change):
-        return Fanout(0, exact=True)
+        return Fanout(0, exact=True, sign=0)
     ways = through(graph, change.tuple, None, {})
     exact = not graph.plan.residuals or not ways
     if isinstance(change, Move):
-        return Fanout(2 * ways, exact and not (ways and is_tied(graph.plan, change)))
-    return Fanout(ways * abs(change.times), exact)
+        return Fanout(2 * ways, exact and not (ways and is_tied(graph.plan, change)), sign=0)
+    return Fanout(ways * abs(change.times), exact, sign=1 if change.times > 0 else -1)
 
 
 def joined(parts: Sequence[Fanout]) -> Fanout:
-    """Add up what one base diff does; the rows of several changes may cancel or pair up."""
-    return Fanout(sum(each.rows for each in parts), len(parts) < 2 and all(e.exact for e in parts))
+    """Add up what one base diff does; rows that go and rows that come may cancel or pair up."""
+    felt = [each for each in parts if each.rows]
+    signs = {each.sign for each in felt}
+    sign = signs.pop() if len(signs) == 1 else 0
+    exact = all(each.exact for each in felt) and (len(felt) < 2 or sign != 0)
+    return Fanout(sum(each.rows for each in felt), exact, sign)
 
 
 def through(graph: Graph, at: JoinTuple, entry: int | None, sent: Messages) -> int:

@@ -15,13 +15,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
+from joingraph import texts
 from joingraph.evaluate import evaluate, holds
 from joingraph.expression import Expression
 from joingraph.graph import Graph, JoinTuple, LookAhead, Row, VertexValue
 from joingraph.plan.model import Hop, Plan, Slot
 from joingraph.reading import Leg, Touched, kept_parts, legs
+from joingraph.texts import is_text
 from joingraph.words import Word, from_words
 
 PIECE_MIN, PIECE_MAX = 16, 4096  # paths on which a condition is evaluated at once
@@ -112,10 +115,21 @@ def keep_true(plan: Plan, paths: Iterable[Path], tests: Sequence[Expression]) ->
         yield from paths
         return
     for piece in pieces(paths):
-        for test in tests:
-            true = holds(test, kept_columns(plan, piece, test), len(piece)).to_pylist()
-            piece = [path for path, keep in zip(piece, true, strict=True) if keep]
-        yield from piece
+        for part in cut(plan, piece, tests):
+            yield from all_true(plan, part, tests)
+
+
+def all_true(plan: Plan, paths: Sequence[Path], tests: Sequence[Expression]) -> Sequence[Path]:
+    """Return those of some paths on which conditions are TRUE."""
+    known = dict[Expression, pa.Array]()  # what the tests so far read, of the paths left
+    for test in tests:
+        parts = {part for part in kept_parts(plan, test) if part not in known}
+        known |= {part: column(plan, paths, part) for part in parts}
+        true = holds(test, known, len(paths))
+        if true.true_count < len(paths):
+            paths = [path for path, keep in zip(paths, true.to_pylist(), strict=True) if keep]
+            known = {part: found.filter(true) for part, found in known.items()}
+    return paths
 
 
 def pieces(paths: Iterable[Path]) -> Iterator[list[Path]]:
@@ -126,8 +140,34 @@ def pieces(paths: Iterable[Path]) -> Iterator[list[Path]]:
         size = min(2 * size, PIECE_MAX)
 
 
+def cut(
+    plan: Plan, paths: Sequence[Path], wanted: Sequence[Expression]
+) -> Iterator[Sequence[Path]]:
+    """Cut paths so that what expressions read of each part is text for a block at most."""
+    parts = [part for each in wanted for part in kept_parts(plan, each)]
+    slots = {slot: None for slot in map(plan.slots.__getitem__, parts) if is_text(slot.stored)}
+    if not slots:
+        yield paths
+        return
+    lengths = np.zeros(len(paths), np.int64)
+    for slot in slots:
+        words = ([word(path.steps[slot.alias], slot)] for path in paths)
+        lengths += np.fromiter(map(texts.length_of, words), np.int64, len(paths))
+    if int(lengths.sum()) <= texts.BLOCK_BYTES:
+        yield paths
+        return
+    for span in texts.spans(lengths, texts.BLOCK_BYTES):
+        yield paths[span]
+
+
+def shown(plan: Plan, paths: Sequence[Path]) -> Iterator[tuple[Sequence[Path], pa.Table]]:
+    """Yield complete paths with the view's rows on them, text for a block at once."""
+    for part in cut(plan, paths, [each.value for each in plan.definition.output]):
+        yield part, texts.typed(output(plan, part), plan.definition.schema)
+
+
 def output(plan: Plan, paths: Sequence[Path]) -> list[pa.Array]:
-    """Compute the view's columns for complete paths, one row each."""
+    """Compute the view's columns for complete paths, one row each; text may be wide."""
     return [output_column(plan, paths, each.value) for each in plan.definition.output]
 
 
@@ -135,14 +175,18 @@ def output_column(plan: Plan, paths: Sequence[Path], value: Expression) -> pa.Ar
     """Look an output column up where it is kept; compute it only if it spans several aliases."""
     if value in plan.slots:
         return column(plan, paths, value)
-    return evaluate(value, kept_columns(plan, paths, value), len(paths))
+    parts = cut(plan, paths, [value])
+    return texts.joined(
+        [evaluate(value, kept_columns(plan, each, value), len(each)) for each in parts]
+    )
 
 
 def kept_columns(
     plan: Plan, paths: Sequence[Path], wanted: Expression
 ) -> dict[Expression, pa.Array]:
     """Collect the kept values that an expression is computed of."""
-    return {each: column(plan, paths, each) for each in kept_parts(plan, wanted)}
+    parts = dict.fromkeys(kept_parts(plan, wanted))
+    return {each: column(plan, paths, each) for each in parts}
 
 
 def column(plan: Plan, paths: Sequence[Path], kept: Expression) -> pa.Array:

@@ -20,12 +20,15 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from joingraph.evaluate import NoAnswer
 from joingraph.generators.diffs import Effect
-from joingraph.generators.paths import Path, output
+from joingraph.generators.paths import Path, cut, output
 from joingraph.graph import Row
 from joingraph.plan.model import Plan
+from joingraph.texts import typed
+from joingraph.unanswered import unanswered
 from joingraph.viewdiff import change_table
-from joingraph.words import from_words, to_words
+from joingraph.words import column_of, to_words
 
 
 class RowEffect(NamedTuple):
@@ -55,26 +58,41 @@ def to_rows(plan: Plan, effects: Sequence[tuple[int, Effect]]) -> pa.Table:
     ]
     schema = plan.definition.schema
     words = zip(*(each.row for each in rows), strict=True) if rows else [()] * len(schema)
-    columns = [from_words(of, field.type) for of, field in zip(words, schema, strict=True)]
+    columns = [column_of(of, field.type) for of, field in zip(words, schema, strict=True)]
     kinds, counts = [each.change_type for each in rows], [each.times for each in rows]
     diffs = [each.diff for each in rows]
-    return change_table(pa.table(columns, schema=schema), kinds, counts, diffs)
+    return change_table(typed(columns, schema), kinds, counts, diffs)
 
 
 def row_effects(plan: Plan, effects: Sequence[tuple[int, Effect]]) -> Iterator[RowEffect]:
     """Replace the paths of effects by the view rows they stand for."""
-    paths = [path for _, effect in effects for path in (effect.pre, effect.post) if path]
-    rows = iter(view_rows(plan, paths))
+    sides = [side for _, effect in effects for side in (effect.pre, effect.post)]
+    goes = [at % 2 == 0 for at, side in enumerate(sides) if side]
+    rows = iter(answered(plan, [side for side in sides if side], goes))
     for diff, effect in effects:
         pre = next(rows) if effect.pre else None
         post = next(rows) if effect.post else None
         yield RowEffect(diff, pre, post, effect.times)
 
 
+def answered(plan: Plan, paths: Sequence[Path], goes: Sequence[bool]) -> list[Row | None]:
+    """Return the view row of each path; None for one that goes and has no answer: it had no row."""
+    try:
+        return list(view_rows(plan, paths))
+    except NoAnswer:
+        lost = set[int]()
+        for row, error in unanswered(len(paths), lambda some: output(plan, paths[some])):
+            if not goes[row]:
+                raise error.in_row(row) from None
+            lost.add(row)
+        rows = iter(view_rows(plan, [path for row, path in enumerate(paths) if row not in lost]))
+        return [None if row in lost else next(rows) for row in range(len(paths))]
+
+
 def view_rows(plan: Plan, paths: Sequence[Path]) -> Iterable[Row]:
     """Compute the view row of each path, as words."""
-    columns = [to_words(each) for each in output(plan, paths)]
-    return zip(*columns, strict=True)
+    for part in cut(plan, paths, [each.value for each in plan.definition.output]):
+        yield from zip(*map(to_words, output(plan, part)), strict=True)
 
 
 def folded(diff: int, effects: Sequence[RowEffect]) -> Iterator[RowDiff]:

@@ -5,13 +5,14 @@ Out: record batches of at most `BLOCK` rows, rows repeated by their multiplicity
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 import numpy as np
 import pyarrow as pa
 
-from joingraph.generators.paths import Path, output
+from joingraph import texts
+from joingraph.generators.paths import Path, shown
 from joingraph.graph import Graph
 
 BLOCK = 65_536  # rows a record batch holds at the most
@@ -24,12 +25,11 @@ def in_batches(graph: Graph, paths: Iterable[Path]) -> Iterator[pa.RecordBatch]:
         yield from blocks(graph, some)
 
 
-def blocks(graph: Graph, paths: list[Path]) -> Iterator[pa.RecordBatch]:
+def blocks(graph: Graph, paths: Sequence[Path]) -> Iterator[pa.RecordBatch]:
     """Compute the rows of paths and repeat each by its multiplicity, in bounded batches."""
-    schema = graph.plan.definition.schema
-    rows = pa.record_batch(output(graph.plan, paths), schema=schema)
-    for numbers in repeated([path.times for path in paths]):
-        yield rows.take(pa.array(numbers))
+    for part, rows in shown(graph.plan, paths):
+        for numbers in repeated([path.times for path in part]):
+            yield from texts.picked(rows, numbers)
 
 
 def repeated(counts: list[int]) -> Iterator[np.ndarray[tuple[int], np.dtype[np.int64]]]:

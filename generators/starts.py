@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from joingraph.evaluate import evaluate
 from joingraph.expression import Expression
-from joingraph.generators.paths import Path, Step, begin, keep_true, kept_columns
+from joingraph.generators.paths import Path, Step, begin, keep_true, output_column
 from joingraph.graph import Graph, JoinTuple
 from joingraph.ordering import Order, in_order
 from joingraph.plan.model import Plan
@@ -93,7 +92,5 @@ def counted(plan: Plan, step: Step) -> Path:
 
 def sort(plan: Plan, paths: Sequence[Path], order: Sequence[Order]) -> list[Path]:
     """Put paths in order, equal ones as they came."""
-    columns = [
-        evaluate(each.value, kept_columns(plan, paths, each.value), len(paths)) for each in order
-    ]
+    columns = [output_column(plan, paths, each.value) for each in order]
     return [paths[number] for number in in_order(order, columns)]

@@ -16,7 +16,7 @@ from joingraph.asked import Asked, contradictions, known_keys
 from joingraph.breaks import Apart, Break, Equal, Nobody, Unequal, Untrue
 from joingraph.evaluate import evaluate
 from joingraph.expression import Expression, aliases_of
-from joingraph.generators.paths import Path, entered, keep_true, kept_columns
+from joingraph.generators.paths import Path, entered, keep_true, output_column
 from joingraph.generators.rows import view_rows
 from joingraph.generators.starts import counted, groups, size
 from joingraph.graph import Graph, LookAhead
@@ -133,7 +133,7 @@ def can_ask(plan: Plan, test: Expression, missed: set[int], *, broken: bool) -> 
 
 def asked_of(plan: Plan, paths: list[Path], test: Expression) -> tuple[list[Path], list[Break]]:
     """Keep the paths on which a condition is TRUE; if it is on none, keep all and say so."""
-    outcomes = evaluate(test, kept_columns(plan, paths, test), len(paths)).to_pylist()
+    outcomes = output_column(plan, paths, test).to_pylist()
     true = [path for path, outcome in zip(paths, outcomes, strict=True) if outcome]
     if true:
         return true, []

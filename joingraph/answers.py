@@ -16,6 +16,7 @@ from typing import NamedTuple
 from joingraph.expression import Column, Expression, Value
 from joingraph.plan.classes import bare
 from joingraph.plan.model import Plan
+from joingraph.python_values import plain_text, python_values
 from joingraph.show import show
 from joingraph.words import Word, from_words
 
@@ -51,7 +52,9 @@ class WhyPath(dict[str, dict[str, Value]]):
     def _lines(self, alias: int, start: str, indent: str) -> Iterator[str]:
         """Draw an alias and, below it, whoever the path meets from there."""
         name = self._plan.aliases[alias].name
-        values = ", ".join(f"{column} = {drawn(value)}" for column, value in self[name].items())
+        values = ", ".join(
+            f"{column} = {plain_text(value)}" for column, value in self[name].items()
+        )
         count = f" x{self.counts[name]}" if self.counts[name] > 1 else ""
         yield f"{start}{name} ({values}){count}"
         hops = [hop for hop in self._plan.routes[0] if hop.near == alias]
@@ -87,20 +90,13 @@ def columns_kept(plan: Plan, alias: int, kept: Sequence[Kept]) -> list[dict[str,
         for position, member in enumerate(members):
             words = [each.key[place][position] for each in kept]
             column = from_words(words, plan.vertices[vertex].types[position])
-            columns[base_name(member)] = column.cast(bare(member).type).to_pylist()
+            columns[base_name(member)] = python_values(column.cast(bare(member).type))
     for position, value in enumerate(mine.projected):
         words = [each.row[position] for each in kept]
-        columns[base_name(value)] = from_words(words, value.type).to_pylist()
+        columns[base_name(value)] = python_values(from_words(words, value.type))
     declared = [*plan.definition.tables[mine.table].schema.names, *columns]
     names = sorted(columns, key=declared.index)
     return [{name: columns[name][i] for name in names} for i in range(len(kept))]
-
-
-def drawn(value: Value) -> str:
-    """Write a value as a drawing shows it."""
-    if value is None:
-        return "NULL"
-    return repr(value) if isinstance(value, str | bytes) else str(value)
 
 
 def base_name(kept: Expression) -> str:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from joingraph.definition import Definition, Output, Table
 from joingraph.expression import Call, Expression, Literal, Value
 from joingraph.plan.model import Plan
+from joingraph.python_values import python_value
 from joingraph.rows import to_table
 from joingraph.ways import facts_of, key_words, spread
 from joingraph.words import Word, to_words
@@ -35,7 +36,7 @@ def ask(definition: Definition, row: object, question: str) -> Asked:
     columns = [column.combine_chunks() for column in table.columns]
     words = tuple(to_words(column)[0] for column in columns)
     conditions = tuple(
-        condition(output, column[0].as_py())
+        condition(output, python_value(column[0]))
         for output, column in zip(definition.output, columns, strict=True)
     )
     return Asked(words, conditions)

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from joingraph import texts
 from joingraph.definition import Table
 from joingraph.errors import DiffError
-from joingraph.names import quoted, suggest
+from joingraph.names import quoted, short_repr, suggest
 from joingraph.rows import to_table
 
 JOINED = {"insert": "insert into", "delete": "delete from", "update": "update of"}
@@ -41,9 +42,13 @@ class Entry(NamedTuple):
 
 
 def read_batch(
-    batch: Iterable[object], tables: Mapping[str, Table], key_index: Container[str] = ()
+    batch: object, tables: Mapping[str, Table], key_index: Container[str] = ()
 ) -> list[Entry]:
     """Check a whole batch against the declared tables; `key_index` names those found by key."""
+    if isinstance(batch, (str, bytes, Mapping)) or not isinstance(batch, Iterable):
+        raise DiffError(
+            f'a batch is a list of diffs, [("insert", table, rows), ...]; found {short_repr(batch)}'
+        )
     return [read_entry(entry, place, tables, key_index) for place, entry in enumerate(batch)]
 
 
@@ -55,7 +60,7 @@ def read_entry(
     operation = parts[0] if len(parts) > 1 and isinstance(parts[0], str) else ""
     if operation not in SIDES:
         raise DiffError(
-            f"entry {place} of the batch is no diff: {entry!r:.200}; write it as"
+            f"entry {place} of the batch is no diff: {short_repr(entry, 200)}; write it as"
             ' ("insert", table, rows), ("delete", table, rows) or'
             ' ("update", table, pre_rows, post_rows)'
         )
@@ -86,8 +91,8 @@ def is_key_alone(rows: Any, table: Table) -> bool:
         return False
     schema: Any = getattr(rows, "schema", None)
     names: Iterable[object] = schema.names if isinstance(schema, pa.Schema) else ()
-    if isinstance(rows, (list, tuple)) and rows and isinstance(rows[0], Mapping):
-        names = rows[0]
+    if isinstance(rows, (list, tuple)) and isinstance(first := next(iter(rows), None), Mapping):
+        names = first
     found, key = {str(name).lower() for name in names}, {name.lower() for name in table.key}
     return found == key
 
@@ -119,9 +124,10 @@ def find_table(name: object, tables: Mapping[str, Table]) -> Table:
     by_name = {each.lower(): table for each, table in tables.items()}
     if isinstance(name, str) and name.lower() in by_name:
         return by_name[name.lower()]
-    near = suggest(str(name), tables)
+    asked = name if isinstance(name, str) else short_repr(name)
+    near = suggest(asked, tables)
     hint = f"; did you mean {quoted(near)}?" if near else f"; there are {', '.join(tables)}"
-    raise DiffError(f"the view has no base table {quoted(str(name))}{hint}")
+    raise DiffError(f"the view has no base table {quoted(asked)}{hint}")
 
 
 def without(entries: Sequence[Entry], refused: Iterable[tuple[int, int]]) -> list[Entry]:
@@ -137,5 +143,5 @@ def without(entries: Sequence[Entry], refused: Iterable[tuple[int, int]]) -> lis
 
 def taken(entry: Entry, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Entry:
     """Take some of an entry's rows."""
-    pre, post = (None if side is None else side.take(pa.array(rows)) for side in entry[2:])
+    pre, post = (None if side is None else texts.taken(side, rows) for side in entry[2:])
     return Entry(entry.operation, entry.table, pre, post)

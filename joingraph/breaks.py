@@ -7,15 +7,18 @@ Every form of the graph gives the breaks; the sentences are written here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
+
+import pyarrow as pa
 
 from joingraph.answers import base_name
 from joingraph.asked import Asked, known_keys
-from joingraph.expression import Call, Expression, aliases_of
-from joingraph.plan.model import Plan
+from joingraph.expression import Call, Column, Expression, Literal, aliases_of
+from joingraph.plan.classes import bare
+from joingraph.plan.model import AliasPlan, Plan
 from joingraph.plan.show import vertex_name
-from joingraph.show import show
+from joingraph.show import brief, show
 
 
 class WhyNot(list[tuple[tuple[str, ...], str]]):
@@ -91,7 +94,7 @@ def reason(plan: Plan, asked: Asked, found: Break) -> str:
         case Nobody(alias):
             return nobody_text(plan, asked, alias)
         case Unequal(one, other):
-            return f"{show(one)} and {show(other)} are equal in every row of the view"
+            return f"{brief(show(one))} and {brief(show(other))} are equal in every row of the view"
         case Apart(near, alias, vertex):
             names = " and ".join(plan.aliases[each].name for each in sorted((near, alias)))
             said = " and ".join(vertex_demands(plan, asked, vertex))
@@ -99,9 +102,9 @@ def reason(plan: Plan, asked: Asked, found: Break) -> str:
             return f"{names} have rows for it, but nobody meets at {at}"
         case Untrue(test, false, null):
             if not aliases_of(test):
-                return f"{show(test)} in no row of the view"
+                return f"{brief(show(test))} in no row of the view"
             kind = "residual predicate" if test in plan.residuals else "the row's"
-            return f"{kind} {show(test)} is {outcome(false, null)}"
+            return f"{kind} {brief(show(test))} is {outcome(false, null)}"
         case Equal():
             return "the view has an equal row, but not this one: -0.0 and 0.0 are two values"
 
@@ -116,13 +119,39 @@ def outcome(false: int, null: int) -> str:
 
 
 def nobody_text(plan: Plan, asked: Asked, alias: int) -> str:
-    """Say what no row of an alias has, and which rows its filter keeps out."""
+    """Say what no row of an alias has, and which rows the graph does not hold.
+
+    A base row with NULL in a join attribute joins nothing and is not kept, so the graph cannot
+    know if there is one that has all else: the reader is told that it would not be held.
+    """
     mine = plan.aliases[alias]
     said = " and ".join(demands(plan, asked, alias))
     text = f"no row of {mine.name}{f' with {said}' if said else ''} in the graph"
-    if mine.conditions:
-        text += f" (it holds only rows with {' AND '.join(map(show, mine.conditions))})"
-    return text
+    held = [*map(show, mine.conditions), *not_null(plan, asked, mine)]
+    return f"{text} (it holds only rows with {brief(' AND '.join(held))})" if held else text
+
+
+def not_null(plan: Plan, asked: Asked, alias: AliasPlan) -> Iterator[str]:
+    """Yield what of an alias' keys may be NULL in a base row, unless the row fixes its value."""
+    known = known_keys(plan, asked)
+    schema = plan.definition.tables[alias.table].schema
+    for vertex, members in zip(alias.vertices, alias.keys, strict=True):
+        for position, member in enumerate(map(bare, members)):
+            if (vertex, position) not in known and may_be_null(member, schema):
+                yield f"{show(member)} IS NOT NULL"
+
+
+def may_be_null(member: Expression, schema: pa.Schema) -> bool:
+    """True if a base row may lack a key; neither of the two keys of `a <=> b` is ever NULL."""
+    match member:
+        case Column(_, name):
+            return bool(schema.field(name).nullable)
+        case Call("is_null"):
+            return False
+        case Call("coalesce", (*_, Literal(value))):
+            return value is None
+        case _:
+            return True
 
 
 def demands(plan: Plan, asked: Asked, alias: int) -> list[str]:

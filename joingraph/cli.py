@@ -28,12 +28,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments.run(arguments)
     except jg.JoinGraphError as error:
-        print(f"joingraph: {error}", file=sys.stderr)
+        complain(str(error))
         return 2
     except OSError as error:
-        print(f"joingraph: cannot read {error.filename}: {error.strerror}", file=sys.stderr)
+        complain(f"cannot read {error.filename}: {error.strerror}")
         return 2
     return 0
+
+
+def complain(text: str) -> None:
+    """Write one line on stderr; what is no Unicode, as in the name of a file, by its numbers."""
+    print(f"joingraph: {text.encode(errors='backslashreplace').decode()}", file=sys.stderr)
 
 
 def commands() -> argparse.ArgumentParser:

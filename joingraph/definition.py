@@ -18,6 +18,9 @@ import pyarrow as pa
 
 from joingraph.expression import Expression
 
+# Columns that view diffs have beside the view's.
+META_NAMES = ("_change_type", "_count", "_diff", "_seq")
+
 
 @dataclass(frozen=True, slots=True)
 class Table:

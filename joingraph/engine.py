@@ -21,6 +21,7 @@ from joingraph.factorised import Factorised
 from joingraph.progress import Progress
 from joingraph.reading import Reading, Touched
 from joingraph.stores.snapshot import Block, Part
+from joingraph.unanswered import Unanswered
 from joingraph.viewdiff import DiffRows
 from joingraph.ways import Way
 
@@ -62,8 +63,12 @@ class Blocks(Protocol):
 class Engine(Protocol):
     """Keeps one view's join graph."""
 
-    def load(self, entries: Sequence[Entry]) -> None:
-        """Insert rows without making view diffs."""
+    def load(self, entries: Sequence[Entry], *, check: bool = True) -> None:
+        """Insert rows without making view diffs, or raise and leave the graph as it was.
+
+        Rows that complete a path on which the view has no answer are refused, as `apply` would
+        refuse them, unless nothing is to be checked.
+        """
         ...
 
     def apply(
@@ -73,15 +78,13 @@ class Engine(Protocol):
         skip: bool,
         generate: bool,
         silent: int = 0,
-        keep: bool = True,
         ready: Ready | None = None,
     ) -> Applied:
-        """Apply a batch whole, or raise and leave the graph as it was.
+        """Apply a batch; after an exception, `undo` takes back what was done of it.
 
         Diffs that remove a row which is not there are left out if `skip`; else, if there are any,
-        nothing is applied. The first `silent` entries make no view diffs. Unless `keep`, the graph
-        is afterwards as it was. `ready` is told before anything is changed what is left out; only
-        what is computed on a path can fail after it.
+        nothing is applied. The first `silent` entries make no view diffs. `ready` is told before
+        anything is changed what is left out; only what is computed on a path can fail after it.
         """
         ...
 
@@ -97,7 +100,7 @@ class Engine(Protocol):
         ...
 
     def factorise(
-        self, entries: Sequence[Entry], *, skip: bool, keep: bool = True
+        self, entries: Sequence[Entry], *, skip: bool
     ) -> tuple[Factorised, list[Refused]]:
         """Apply a batch as `apply` does, and give its view diffs as nested lists."""
         ...
@@ -118,8 +121,20 @@ class Engine(Protocol):
         """Refuse from here on what may take more memory than this, before anything is changed."""
         ...
 
+    def keep(self) -> None:
+        """Keep what was done so far: `undo` does not reach behind it."""
+        ...
+
     def undo(self) -> None:
-        """Take the last batch back: what `apply`, `factorise` or `expire` did and kept."""
+        """Take back what the last call did that changes the graph, wholly or in part.
+
+        An exception may interrupt it; called again, it does what is left.
+        """
+        ...
+
+    @property
+    def is_whole(self) -> bool:
+        """True if the last call that changes the graph was carried out to its end."""
         ...
 
     def dump(self) -> Iterable[Block]:
@@ -148,6 +163,10 @@ class Engine(Protocol):
 
     def index(self, column: str) -> None:
         """Keep a secondary index on an output column that is kept as it is."""
+        ...
+
+    def unanswered(self, conditions: Sequence[Expression]) -> Unanswered | None:
+        """Return a complete path that meets conditions and on which the view has no answer."""
         ...
 
     def why(self, asked: Asked) -> list[tuple[Kept, ...]]:

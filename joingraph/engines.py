@@ -8,6 +8,7 @@ from typing import Any
 
 from joingraph.engine import Engine
 from joingraph.errors import StoreError
+from joingraph.names import short_repr
 from joingraph.reference import ReferenceEngine
 from joingraph.view import View
 
@@ -17,6 +18,9 @@ LOOKAHEADS = ("auto", "none", "local", "global", "exact")
 
 class ClosedEngine:
     """Stands where the engine was: whatever is asked of it is an error."""
+
+    def undo(self) -> None:
+        """Do nothing: nothing was carried out."""
 
     def __getattr__(self, asked: str) -> Any:
         raise StoreError(f"the graph is closed, {asked}() is not possible any more: make a new one")
@@ -34,7 +38,9 @@ def make_engine(view: View, engine: str, lookahead: str, key_index: Sequence[str
     return ReferenceEngine(view.plan, lookahead, key_index)
 
 
-def one_of(option: str, asked: str, known: Sequence[str]) -> None:
+def one_of(option: str, asked: object, known: Sequence[str]) -> None:
     """Refuse an option that is not known."""
-    if asked not in known:
-        raise ValueError(f"{option}={asked!r} is not known; choose one of {', '.join(known)}")
+    if not isinstance(asked, str) or asked not in known:
+        raise ValueError(
+            f"{option}={short_repr(asked)} is not known; choose one of {', '.join(known)}"
+        )

@@ -9,21 +9,36 @@ the rows that need it only, so a division guarded by a test never meets the zero
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
 
+from joingraph import texts
 from joingraph.errors import DiffError
 from joingraph.expression import Call, Expression, Literal
 from joingraph.functions import FUNCTIONS, SAFE
 from joingraph.functions.arrow import FALSE, TRUE, pc
 from joingraph.functions.fault import Datum, Fault, spread
-from joingraph.show import show
+from joingraph.python_values import plain_text, python_value
+from joingraph.show import brief, show
 
 LAZY_SAFE = frozenset({"and", "or", "case", "coalesce"})
+
+
+class NoAnswer(DiffError):
+    """A call has no answer for a row; `why` says for which values, but not in which row."""
+
+    def __init__(self, call: Call, row: int, fault: str) -> None:
+        shown = brief(show(call))
+        super().__init__(f"{shown} has no answer in row {row}: {fault}")
+        self.call, self.why, self._fault = call, f"{shown} has no answer: {fault}", fault
+
+    def in_row(self, row: int) -> NoAnswer:
+        """Return the same error with another number of the row."""
+        return NoAnswer(self.call, row, self._fault)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +72,33 @@ class Rows:
 def evaluate(expression: Expression, known: Mapping[Expression, pa.Array], length: int) -> pa.Array:
     """Compute an expression for every row; `known` holds its columns and any computed part of it.
 
+    Texts that do not fit one array of 32-bit offsets come as a wide array.
+
     >>> from joingraph.expression import Column
     >>> a = Column("t", "a", pa.int64())
     >>> evaluate(Call("negate", (a,), pa.int64()), {a: pa.array([1, None])}, 2).to_pylist()
     [-1, None]
     """
-    answer = spread(_compute(expression, Rows(known, length)), length)
-    assert len(answer) == length, f"{show(expression)} gives one answer for each row"
+    try:
+        answer = spread(_compute(expression, Rows(known, length)), length)
+    except texts.TooMuchText:
+        if length == 1:
+            raise DiffError(
+                f"{brief(show(expression))} makes a text of more than {texts.ARRAY_BYTES_MAX:,}"
+                " bytes of one row: no value of a view can be longer; shorten what it is made of"
+            ) from None
+        return texts.joined(list(_in_halves(expression, known, length)))
+    assert len(answer) == length, f"{brief(show(expression))} gives one answer for each row"
     return answer
+
+
+def _in_halves(
+    expression: Expression, known: Mapping[Expression, pa.Array], length: int
+) -> Iterator[pa.Array]:
+    """Compute an expression for half of the rows at a time."""
+    for first, end in ((0, length // 2), (length // 2, length)):
+        some = {part: column.slice(first, end - first) for part, column in known.items()}
+        yield evaluate(expression, some, end - first)
 
 
 def holds(
@@ -80,7 +114,7 @@ def _compute(expression: Expression, rows: Rows) -> Datum:
     found = rows.find(expression)
     if found is not None:
         return found
-    assert isinstance(expression, Call), f"the caller gives every column, also {show(expression)}"
+    assert isinstance(expression, Call), f"the caller gives column {brief(show(expression))}"
     lazy = _LAZY.get(expression.function)
     if lazy is not None:
         return lazy(expression, rows)
@@ -94,12 +128,12 @@ def _call(call: Call, args: Sequence[Datum], rows: Rows) -> Datum:
     function = FUNCTIONS[call.function]
     try:
         return function(args, call.type)
+    except pa.ArrowCapacityError as error:
+        raise texts.TooMuchText from error
     except Fault as fault:
         row = _first_fault(call, args, rows.length)
         values = ", ".join(_value(arg, row) for arg in args)
-        raise DiffError(
-            f"{show(call)} has no answer in row {rows.number(row)}: {fault} (values: {values})"
-        ) from fault
+        raise NoAnswer(call, rows.number(row), f"{fault} (values: {values})") from fault
 
 
 def _first_fault(call: Call, args: Sequence[Datum], length: int) -> int:
@@ -124,13 +158,14 @@ def _fails(call: Call, args: Sequence[Datum], low: int, high: int) -> bool:
 
 
 def _value(arg: Datum, row: int) -> str:
-    value = (arg[row] if isinstance(arg, pa.Array) else arg).as_py()
-    return "NULL" if value is None else repr(value) if isinstance(value, str) else str(value)
+    return brief(plain_text(python_value(arg[row] if isinstance(arg, pa.Array) else arg)))
 
 
 @lru_cache(maxsize=4096)
 def _scalar(literal: Literal) -> pa.Scalar:
-    return pa.scalar(literal.value, literal.type)
+    # A value that Python cannot hold is a scalar already, of its literal's type.
+    value = literal.value
+    return value if isinstance(value, pa.Scalar) else pa.scalar(value, literal.type)
 
 
 def _is_safe(expression: Expression) -> bool:

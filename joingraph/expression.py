@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import TypeAlias
 
 import pyarrow as pa
 
-Value = bool | int | float | Decimal | str | bytes | dt.date | dt.datetime | None
+Value: TypeAlias = (
+    bool | int | float | Decimal | str | bytes | dt.date | dt.datetime | pa.Scalar | None
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,9 @@ class Literal:
     value: Value
     type: pa.DataType
 
+    def __hash__(self) -> int:
+        return hash(self.value)
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -48,9 +54,13 @@ class Call:
     function: str
     args: tuple[Expression, ...]
     type: pa.DataType
+    _hash: int = field(init=False, repr=False, compare=False)  # a look-up must not walk the parts
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.function, self.args)))
 
     def __hash__(self) -> int:
-        return hash((self.function, self.args))
+        return self._hash
 
 
 Expression = Column | Literal | Call

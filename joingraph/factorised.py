@@ -15,14 +15,17 @@ aliases ties together are one, with each of their combinations listed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from joingraph import texts
+from joingraph.errors import LimitError
 from joingraph.viewdiff import META, change_table, word_rows
 from joingraph.words import Word
 
@@ -43,12 +46,56 @@ class Factorised:
     def flatten(self) -> pa.Table:
         """Multiply everything out: the rows of the view diff (viewdiff.py), by base diff."""
         names = self.rows.column_names[: -len(META)]
-        multiplied_out = [flat_changes(table, names) for table in self.tables.values()]
+        multiplied_out = [
+            flat_changes(pa.Table.from_batches([batch]), names)
+            for table in self.tables.values()
+            for batch in table.to_batches()
+        ]
         singles = [part for parts in multiplied_out for part in parts[1:]]
         parts = [self.rows, *(parts[0] for parts in multiplied_out), folded(self.rows[:0], singles)]
-        found = pa.concat_tables(part.cast(self.rows.schema) for part in parts)
+        schema = self.rows.schema
+        found = pa.concat_tables(texts.typed(part.columns, schema) for part in parts)
         order = np.argsort(found["_diff"].to_numpy(), kind="stable")
-        return found.take(pa.array(order))
+        return texts.taken(found, order)
+
+
+def in_parts(make: Callable[[int, int], pa.Table], first: int, end: int) -> Iterator[pa.Table]:
+    """Make a table of numbered changes, in several parts where their texts do not fit one array."""
+    try:
+        yield make(first, end)
+    except texts.TooMuchText:
+        if end - first == 1:
+            raise LimitError(
+                f"the partners of one changed row hold more than {texts.ARRAY_BYTES_MAX:,} bytes of"
+                " text, which a nested list cannot; nothing was applied: ask for"
+                ' form="rows", or use stream()'
+            ) from None
+        middle = (first + end) // 2
+        yield from in_parts(make, first, middle)
+        yield from in_parts(make, middle, end)
+
+
+def one_array(column: texts.Column) -> pa.Array:
+    """Give a column that a struct may have, or raise TooMuchText."""
+    if column.type.id in texts.NARROW:
+        raise texts.TooMuchText
+    return texts.whole(column)
+
+
+def put_together(parts: Sequence[pa.Table]) -> pa.Table:
+    """Put the records of one alias together, in the order of the base diffs."""
+    table = pa.concat_tables(parts)
+    diffs = table["_diff"].to_numpy()
+    is_small = table.nbytes <= texts.ARRAY_BYTES_MAX
+    if (diffs[1:] < diffs[:-1]).any():
+        order = np.argsort(diffs, kind="stable")
+        if is_small:
+            table = table.take(pa.array(order))
+        else:  # Arrow takes from one array only: every run of rows becomes a chunk
+            cuts = [0, *(np.flatnonzero(np.diff(order) != 1) + 1).tolist(), len(order)]
+            runs = [(int(order[low]), high - low) for low, high in pairwise(cuts)]
+            table = pa.concat_tables([table.slice(*run) for run in runs])
+    return table.combine_chunks() if is_small else table
 
 
 class Flat(NamedTuple):
@@ -106,8 +153,14 @@ def flat_partners(partners: pa.StructArray) -> Flat:
 
 
 def fields(struct: pa.StructArray | None) -> dict[str, pa.Array]:
-    """Give a struct's fields by name; none of no struct."""
-    return {} if struct is None else dict(zip(struct.type.names, struct.flatten(), strict=True))
+    """Give a struct's fields by name; none of no struct. Texts are wide: many rows repeat them."""
+    if struct is None:
+        return {}
+    columns = [
+        each.cast(texts.WIDE[each.type.id]) if each.type.id in texts.WIDE else each
+        for each in struct.flatten()
+    ]
+    return dict(zip(struct.type.names, columns, strict=True))
 
 
 def image(flat: Flat, own: pa.StructArray | None, names: list[str]) -> pa.Table:
@@ -139,7 +192,7 @@ def single(rows: pa.Table, counts: Numbers, diffs: Numbers, at: Numbers) -> pa.T
 
 def folded(none: pa.Table, parts: Sequence[pa.Table]) -> pa.Table:
     """Add up equal rows of one base diff, whichever alias they come from; some cancel."""
-    rows = pa.concat_tables([none, *(part.cast(none.schema) for part in parts)])
+    rows = pa.concat_tables([none, *(texts.typed(part.columns, none.schema) for part in parts)])
     width = rows.num_columns - len(META)
     groups: dict[tuple[int, tuple[Word, ...]], list[int]] = {}
     counts, diffs = rows["_count"].to_pylist(), rows["_diff"].to_pylist()
@@ -149,7 +202,7 @@ def folded(none: pa.Table, parts: Sequence[pa.Table]) -> pa.Table:
         groups.setdefault((diff, row), [at, 0])[1] += count
     left = [(at, count, diff) for (diff, _), (at, count) in groups.items() if count]
     return change_table(
-        rows.select(range(width)).take(pa.array([at for at, _, _ in left], pa.int64())),
+        texts.taken(rows.select(range(width)), np.array([at for at, _, _ in left], np.int64)),
         ["insert" if count > 0 else "delete" for _, count, _ in left],
         [abs(count) for _, count, _ in left],
         [diff for _, _, diff in left],

@@ -35,6 +35,7 @@ from joingraph.idiffs_copies import apply_idiffs
 from joingraph.idiffs_sql import Statement, TableName, idiffs_sql
 from joingraph.plan.keyed import Keyed, shared_columns, view_key
 from joingraph.plan.model import Plan
+from joingraph.texts import taken
 from joingraph.viewdiff import META, SIGNS, told_apart, word_rows
 from joingraph.words import Word
 
@@ -65,9 +66,7 @@ class IDiff:
         if not self.counted:
             return self
         counts = self.table.column(-1).to_numpy()
-        return replace(
-            self, table=self.table.take(pa.array(np.repeat(np.arange(len(counts)), counts)))
-        )
+        return replace(self, table=taken(self.table, np.repeat(np.arange(len(counts)), counts)))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -186,7 +185,7 @@ def balanced(changes: pa.Table, shared: tuple[int, ...], gone: Sequence[Gone]) -
     each_row = Balances(np.arange(len(by)), by)
     left = summed(rows, each_row)
     for each in gone:
-        left = left.where(each.leaves(rows.take(pa.array(left.at))))
+        left = left.where(each.leaves(taken(rows, left.at)))
     return summed(rows.select(shared), left)
 
 
@@ -194,7 +193,7 @@ def summed(rows: pa.Table, balances: Balances) -> Balances:
     """Add up balances of equal rows, pointing at the first that came, else at the first."""
     if not len(balances.at):
         return balances
-    some = rows.take(pa.array(balances.at))
+    some = taken(rows, balances.at)
     names = [f"c{at}" for at in range(rows.num_columns)]
     columns = [told_apart(column) for column in some.columns]
     at, counts = pa.array(balances.at), pa.array(balances.counts)
@@ -226,12 +225,12 @@ def named(rows: pa.Table, key: tuple[int, ...], balances: Balances) -> Iterator[
     kept = set(word_rows(come.select(names), len(names))) if len(gone) else set[Words]()
     left = [at for at, row in enumerate(word_rows(gone, len(names))) if row not in kept]
     yield IDiff("insert", "", names, come)
-    yield IDiff("delete", "", names, gone.take(pa.array(left, pa.int64())))
+    yield IDiff("delete", "", names, taken(gone, np.array(left, np.int64)))
 
 
 def picked(rows: pa.Table, balances: Balances) -> pa.Table:
     """Take the rows that balances point at."""
-    return rows.take(pa.array(balances.at))
+    return taken(rows, balances.at)
 
 
 def with_counts(rows: pa.Table, balances: Balances) -> pa.Table:

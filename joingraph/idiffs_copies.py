@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from joingraph.errors import DiffError
 from joingraph.idiffs_sql import SQLITE, TableName, set_statements, source_table, statements
+from joingraph.texts import taken
 from joingraph.viewdiff import word_rows
 from joingraph.words import Word
 
@@ -114,12 +115,13 @@ def without_named(rows: pa.Table, part: IDiff) -> pa.Table:
 def updated(rows: pa.Table, part: IDiff) -> pa.Table:
     """Set the values of the rows that diffs name."""
     diffs = named(rows, part)
-    sources = pa.array(np.where(diffs < 0, np.arange(len(diffs)), len(diffs) + diffs))
+    sources = np.where(diffs < 0, np.arange(len(diffs)), len(diffs) + diffs)
     for name in part.values:
         at = rows.column_names.index(name)
         new = part.table.column(name).cast(rows.schema.field(at).type)
         both = pa.chunked_array([*rows.column(at).chunks, *new.chunks], new.type)
-        rows = rows.set_column(at, rows.schema.field(at), both.take(sources))
+        set_to = taken(pa.table([both], [name]), sources).column(0)
+        rows = rows.set_column(at, rows.schema.field(at), set_to)
     return rows
 
 
@@ -132,7 +134,7 @@ def less(rows: pa.Table, part: IDiff) -> pa.Table:
             counts[diff] -= 1
         else:
             kept.append(at)
-    return rows.take(pa.array(kept, pa.int64()))
+    return taken(rows, np.array(kept, np.int64))
 
 
 def apply_to_sqlite(connection: sqlite3.Connection, idiffs: IDiffs, table: TableName) -> None:

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from joingraph.python_values import python_values, shown
+from joingraph.texts import codes, is_text, taken, whole
 from joingraph.words import normal
 
 if TYPE_CHECKING:
@@ -116,8 +118,14 @@ def met(names: Iterable[str], sign: str, marks: Marks) -> str:
 
 def rows_of(part: IDiff, names: Sequence[str], dialect: Dialect) -> list[tuple[object, ...]]:
     """List the parameters of a statement, row by row."""
-    columns = [map(dialect.value, part.table.column(name).to_pylist()) for name in names]
+    found = (python_values(part.table.column(name)) for name in names)
+    columns = [[dialect.value(parameter(value)) for value in column] for column in found]
     return list(zip(*columns, strict=True))
+
+
+def parameter(value: object) -> object:
+    """Write what Python cannot hold as text, which a database reads as its column's type."""
+    return shown(value) if isinstance(value, pa.Scalar) else value
 
 
 def quoted(name: str) -> str:
@@ -173,7 +181,11 @@ def source_table(part: IDiff) -> pa.Table:
     names = [f"c{at}" for at in range(len(part.columns))]
     if not part.counted or part.kind == "insert":
         return part.table.select(part.columns).rename_columns(names)
-    columns = [normal(column.combine_chunks()) for column in part.table.columns]
-    told = pa.table(columns, names=[*names, "n"]).group_by(names, use_threads=False)
-    summed = told.aggregate([("n", "sum")]).select([*names, "n_sum"]).rename_columns([*names, "n"])
+    columns = [each if is_text(each.type) else normal(whole(each)) for each in part.table.columns]
+    told = [pa.array(codes(each)) if is_text(each.type) else each for each in columns[:-1]]
+    rows = pa.array(np.arange(len(part.table)))
+    table = pa.table([*told, columns[-1], rows], names=[*names, "n", "at"])
+    groups = table.group_by(names, use_threads=False).aggregate([("n", "sum"), ("at", "min")])
+    first = taken(pa.table(columns[:-1], names=names), groups["at_min"].to_numpy())
+    summed = first.append_column("n", groups["n_sum"])
     return summed.append_column("at", pa.array(np.arange(summed.num_rows)))

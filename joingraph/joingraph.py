@@ -7,37 +7,39 @@ refused for is found before anything is changed, so a refused batch leaves no tr
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, partial
-from typing import cast
+from functools import partial
 
-from joingraph.batch import Entry, find_table, read_batch, without
-from joingraph.engine import Engine, Ready, Refused
+import pyarrow as pa
+
+from joingraph.attempt import Attempt
+from joingraph.batch import Entry, find_table, read_batch
+from joingraph.batches import Batches
 from joingraph.engines import one_of
-from joingraph.errors import DiffError, LimitError
+from joingraph.errors import DiffError
 from joingraph.expiry import bind_expiry
-from joingraph.filters.keyed import split
-from joingraph.forms import FORMS, FromRows, made_as_idiffs, made_as_rows, made_factorised
-from joingraph.idiffs import make_idiffs
-from joingraph.journaled import Journaled
-from joingraph.keeping import Keeping, as_folder, read_stored
+from joingraph.forms import FORMS, made_as_rows
+from joingraph.keeping import ON_MISSING, Keeping, as_folder, read_stored
 from joingraph.key_index import with_key_index
-from joingraph.missing import Quarantined, missing_text, set_aside
-from joingraph.plan.keyed import Keyed, keyed_aliases
+from joingraph.missing import Quarantined
+from joingraph.names import plain_items, short_repr
 from joingraph.progress import Progress, shown_progress
 from joingraph.rows import to_table
-from joingraph.stores.disk import Owner
+from joingraph.stores.beside import look_again
+from joingraph.stores.folder import Folder
 from joingraph.stores.log import DURABILITIES
+from joingraph.stores.owner import Owner
 from joingraph.stores.record import Record
-from joingraph.streaming import Stream, StreamingEngine, do_nothing, never_fails, one_table
-from joingraph.view import View
-from joingraph.viewdiff import Forms, ViewDiff, made_of
+from joingraph.streaming import Stream, do_nothing, never_fails, one_table
+from joingraph.subscriptions import is_whole
+from joingraph.view import View, check_view
+from joingraph.viewdiff import HAPPENED, DiffRows, Forms, ViewDiff, check_names, made_of
 
-ON_MISSING = ("error", "skip", "quarantine")
+LOADS = "load takes rows by base table, {name: rows}"
 
 Diffs = Iterable[Sequence[object]]  # ("insert", table, rows), ("update", table, pre, post), ...
 
 
-class JoinGraph(Journaled):
+class JoinGraph(Batches):
     """Keeps a join view up to date without storing it.
 
     >>> from joingraph import JoinGraph, View
@@ -69,14 +71,12 @@ class JoinGraph(Journaled):
         key_index: Sequence[str] = (),
         readonly: bool = False,
     ) -> None:
-        if memory_limit is not None and memory_limit < 1:
-            raise ValueError(f"memory_limit is a number of bytes, found {memory_limit!r}")
+        check_view("JoinGraph(view)", view)
+        if memory_limit is not None and not (is_whole(memory_limit) and memory_limit > 0):
+            raise ValueError(f"memory_limit is a number of bytes, found {short_repr(memory_limit)}")
         one_of("on_missing", on_missing, ON_MISSING)
         one_of("durability", durability, DURABILITIES)
         view, indexed = with_key_index(view, key_index)
-        self.maintain_only = False
-        self.max_view_diffs: int | None = None
-        self._on_missing = on_missing
         options = {"engine": engine, "lookahead": lookahead, "on_missing": on_missing}
         keeping = Keeping(
             None if path is None else as_folder(path),
@@ -84,7 +84,7 @@ class JoinGraph(Journaled):
             None if readonly else durability,
             memory_limit,
         )
-        super().__init__(keeping)
+        super().__init__(keeping, on_missing)
 
     def load(
         self, tables: Mapping[str, object], *, source: str | None = None, position: object = None
@@ -94,17 +94,24 @@ class JoinGraph(Journaled):
         A load whose position was applied already does nothing.
         """
         with self._lock:
+            self._begin_writing()
             if self._journal.known(source, position) is not None:
                 return
             entries: list[Entry] = []
-            for name, rows in tables.items():
+            for name, rows in plain_items(tables, LOADS):
                 table = find_table(name, self.view.tables)
+                if any(entry.table == table.name for entry in entries):
+                    raise DiffError(f"load names table {table.name} twice: put its rows together")
                 read = to_table(rows, table, f"load into {table.name}")
                 entries.append(Entry("insert", table.name, None, read))
-            self._version += 1
             said = {"source": source, "position": position}
-            self.engine.load(entries)
-            number = self._commit(Record("load", self.seq, said, entries))
+
+            def load(attempt: Attempt) -> int:
+                self._engine.load(entries)
+                attempt.is_done = True
+                return self._commit(attempt, Record("load", self._journal.state.seq, said, entries))
+
+            number = self._change(load)
         self._settle(number)
 
     def insert(self, table: str, rows: object, *, form: str = "rows") -> ViewDiff:
@@ -136,6 +143,7 @@ class JoinGraph(Journaled):
         """
         one_of("form", form, FORMS)
         with self._lock:
+            self._begin_writing()
             again = self._journal.admit(source, position)
             if again is not None:
                 rows = self._journal.answer(again, self.view.schema)
@@ -146,42 +154,29 @@ class JoinGraph(Journaled):
             kept = self._journal.keeps(source)
             remade = kept and not self.maintain_only and self._journal.remakes(source, self.prompt)
             form = "rows" if kept else form
-            self._check_size(entries, form)
-            skip, aside = self._on_missing != "error", self._on_missing == "quarantine"
-            said = {"skip": skip, "quarantine": aside, "source": source, "position": position}
-            said |= {"remade": True} if remade else {}
-            record, logged = Record("batch", self.seq + 1, said, entries), kept and not remade
-            if form == "rows" and not logged and self._logs_ahead():
-                number, refused, diff = self._carried_out_logged(record)
-            else:
-                refused, diff = self._carried_out(entries, form, keep=True)
-                number = self._commit(record._replace(changes=diff.changes() if logged else None))
-            if remade:
-                self._journal.store.keep(number, diff.changes())
-            self._quarantined += [set_aside(entries, each) for each in refused if aside]
+            record = self._batch_of(entries, source, position, remade=remade)
+            is_logged = kept and not remade
+            number, diff = self._change(
+                lambda attempt: self._applied(attempt, record, form, is_logged=is_logged)
+            )
         self._settle(number)
         return diff
-
-    def _check_size(self, entries: Sequence[Entry], form: str) -> None:
-        """Refuse a batch that may make more rows of view diffs than `max_view_diffs`."""
-        most = self.max_view_diffs
-        if most is not None and form == "rows" and not self.maintain_only:
-            rows, exact, _ = self.engine.fanout(entries, skip=True)
-            if rows > most:
-                raise LimitError(
-                    f"max_view_diffs={most:,}: this batch makes {'' if exact else 'up to '}{rows:,}"
-                    " rows of view diffs; nothing was applied: use stream(), or apply less at once"
-                )
 
     def what_if(self, batch: Diffs, *, form: str = "rows") -> ViewDiff:
         """Give the view diffs that a batch would make; nothing is applied, nothing is logged.
 
         Readers that are open must be opened again.
         """
+        one_of("form", form, FORMS)
         with self._lock:
+            self._recover()
             entries = read_batch(batch, self.view.tables, self._key_index)
-            self._version += 1
-            return self._carried_out(entries, form, keep=False)[1]
+
+            def try_out(attempt: Attempt) -> ViewDiff:
+                attempt.is_trial = True
+                return self._carried_out(entries, form, is_trial=True)[1]
+
+            return self._change(try_out)
 
     def fanout(self, batch: Diffs) -> tuple[int, bool]:
         """Count the rows of a batch's view diffs before making them: (rows, exact).
@@ -191,9 +186,8 @@ class JoinGraph(Journaled):
         """
         with self._lock:
             entries = read_batch(batch, self.view.tables, self._key_index)
-            self._version += 1
             skip = self._on_missing != "error"
-            rows, exact, refused = self.engine.fanout(entries, skip=skip)
+            rows, exact, refused = self._change(lambda _: self._engine.fanout(entries, skip=skip))
             self._refuse(entries, refused)
             return rows, exact
 
@@ -203,88 +197,27 @@ class JoinGraph(Journaled):
         The columns must be kept by the graph; without `diffs` no view diffs are made.
         """
         with self._lock:
+            self._begin_writing()
             self._journal.make_room()
             conditions = bind_expiry(self.view.plan, find_table(table, self.view.tables), where)
             generate = diffs and not self.maintain_only
-            changes = self.engine.expire(conditions, generate=generate)
-            said, seq = {"table": table, "where": where}, self.seq + 1
-            kept = changes.table if self._journal.keeps(None) else None
-            number = self._commit(Record("expire", seq, said, (), kept))
+            said, seq = {"table": table, "where": where}, self._journal.state.seq + 1
+
+            def expire(attempt: Attempt) -> tuple[int, DiffRows]:
+                changes = self._engine.expire(conditions, generate=generate)
+                attempt.is_done = True
+                kept = changes.table if self._journal.keeps(None) else None
+                return self._commit(attempt, Record("expire", seq, said, (), kept)), changes
+
+            number, changes = self._change(expire)
         self._settle(number)
         return ViewDiff(made_as_rows(changes, self._from_rows((), ())), seq)
 
-    def _carried_out_logged(self, record: Record) -> tuple[int, list[Refused], ViewDiff]:
-        """Log a batch once it cannot be refused, and carry it out while the disk is at work.
-
-        This is not the only way to the log: a record that holds its view diffs waits for them, a
-        view whose outputs may raise an error can fail till the end, and i-diffs are made of a
-        batch that is folded first. Those batches are logged afterwards, or else taken back.
-        """
-        numbers: list[int] = []
-
-        def ready(refused: list[Refused]) -> None:
-            self._refuse(record.entries, refused)
-            numbers.append(self._commit_ahead(record))
-
-        try:
-            refused, diff = self._carried_out(record.entries, "rows", keep=True, ready=ready)
-        except BaseException as error:
-            if numbers:
-                self._fail(error)
-            raise
-        return numbers[0], refused, diff
-
-    def _carried_out(
-        self, entries: Sequence[Entry], form: str, *, keep: bool, ready: Ready | None = None
-    ) -> tuple[list[Refused], ViewDiff]:
-        """Carry a batch out, to be kept or not, and give its view diffs in one form."""
-        seq = self.seq + 1
-        skip, generate = self._on_missing != "error", not (keep and self.maintain_only)
-        if generate and form == "idiffs":
-            refused, forms = self._as_idiffs(entries, keep=keep)
-        elif generate and form == "factorised":
-            found, refused = self.engine.factorise(entries, skip=skip, keep=keep)
-            forms = made_factorised(found, self._from_rows(entries, refused))
-        else:
-            applied = self.engine.apply(
-                entries, skip=skip, generate=generate, keep=keep, ready=ready
-            )
-            refused = applied.refused
-            told = self._from_rows(entries if generate else [], refused if generate else [])
-            forms = made_as_rows(applied.changes, told, applied.net)
-        self._refuse(entries, refused)
-        return refused, ViewDiff(forms, seq)
-
-    def _as_idiffs(self, entries: Sequence[Entry], *, keep: bool) -> tuple[list[Refused], Forms]:
-        """Carry a batch out with its base rows folded, making only the rows that i-diffs lack."""
-        refused = self.engine.missing(entries)
-        self._refuse(entries, refused)
-        parts = split(self.view.plan, self._keyed, without(entries, refused))
-        applied = self.engine.apply(
-            parts.entries, skip=False, generate=True, silent=parts.silent, keep=keep
-        )
-        assert not applied.refused, "what a batch removes, its folded diffs remove"
-        idiffs = make_idiffs(self.view.plan, self._keyed, parts.diffs, applied.changes.table)
-        return refused, made_as_idiffs(idiffs)
-
-    def _from_rows(self, entries: Sequence[Entry], refused: Sequence[Refused]) -> FromRows:
-        """Say how a batch's i-diffs are made of its rows, if somebody asks for them."""
-        left = without(entries, refused)
-        plan, keyed = self.view.plan, self._keyed
-        return lambda changes: make_idiffs(plan, keyed, split(plan, keyed, left).diffs, changes)
-
-    @cached_property
-    def _keyed(self) -> dict[int, Keyed]:
-        return keyed_aliases(self.view.plan)
-
-    def _refuse(self, entries: Sequence[Entry], refused: Sequence[Refused]) -> None:
-        """Raise an error for diffs that miss the row they remove, if they are not left out."""
-        if refused and self._on_missing == "error":
-            raise DiffError(missing_text(entries, refused))
-
     def quarantined(self) -> list[Quarantined]:
         """List the diffs set aside so far (`on_missing="quarantine"`)."""
-        return list(self._quarantined)
+        with self._lock:
+            self._recover(beside_stream=True)
+            return list(self._quarantined)
 
     def stream(self, batch: Diffs) -> Stream:
         """Apply a batch and give its view diffs in bounded blocks, made as they are taken.
@@ -292,36 +225,49 @@ class JoinGraph(Journaled):
         Until the last block, or close(), the graph answers nothing else.
         """
         with self._lock:
+            self._begin_writing()
+            check_names("stream()", pa.schema([*self.view.schema, *HAPPENED]))
             if self._journal.keeps(None) or not never_fails(self.view.plan):
                 return Stream(one_table(self.apply(batch).to_arrow()), do_nothing)
             self._journal.make_room()
             entries = read_batch(batch, self.view.tables, self._key_index)
-            skip, aside = self._on_missing != "error", self._on_missing == "quarantine"
-            generate = not self.maintain_only
-            tables, refused = self.engine.stream(entries, skip=skip, generate=generate)
-            self._refuse(entries, refused)
-            said = {"skip": skip, "quarantine": aside, "source": None, "position": None}
-            number = self._commit(Record("batch", self.seq + 1, said, entries), tables.close)
-            if aside:
-                self._quarantined += [set_aside(entries, each) for each in refused]
-            engine, self.engine = self.engine, cast(Engine, StreamingEngine())
-        self._settle(number)
-        return Stream(tables, partial(self._streamed, engine))
+            record, generate = self._batch_of(entries, None, None), not self.maintain_only
+            skip = self._on_missing != "error"
 
-    def _streamed(self, engine: Engine) -> None:
+            def begin(attempt: Attempt) -> tuple[int, Stream]:
+                tables, refused = self._engine.stream(entries, skip=skip, generate=generate)
+                self._refuse(entries, refused)
+                self._set_aside(attempt, record, refused)
+                number = self._commit(attempt, record)
+                attempt.tables = tables
+                return number, Stream(tables, partial(self._streamed, attempt))
+
+            number, stream = self._change(begin)
+        self._settle(number)
+        return stream
+
+    def _streamed(self, attempt: Attempt) -> None:
         """Answer again after a stream's end, unless the graph was closed meanwhile."""
         with self._lock:
-            if isinstance(self.engine, StreamingEngine):
-                self.engine = engine
+            if self._attempt is attempt:
+                attempt.is_done = self._engine.is_whole
+                self._recover()
 
     def compile(self, progress: Progress | None = None) -> None:
         """Compile the view's own kernels now, not in the background; progress(done, in all)."""
         with self._lock:
+            if progress is not None and not callable(progress):
+                raise TypeError(f"progress is a function, found {type(progress).__name__}")
             self.engine.compile(progress or shown_progress("kernels compiled"))
 
 
 def open(path: object, readonly: bool = False) -> JoinGraph:
     """Open the graph that a folder holds; `readonly` beside the process that writes it."""
+    return look_again(Folder(as_folder(path)), lambda: open_once(path, readonly=readonly))
+
+
+def open_once(path: object, *, readonly: bool) -> JoinGraph:
+    """Open the graph that a folder holds; Stale if the folder changes meanwhile."""
     stored = read_stored(as_folder(path))
     return JoinGraph(
         stored.view,

@@ -18,6 +18,7 @@ from typing import NamedTuple, NoReturn, Protocol
 import pyarrow as pa
 
 from joingraph.errors import LimitError, StoreError
+from joingraph.forks import FORKS
 from joingraph.positions import Applied, read_position
 from joingraph.stores.record import Record
 from joingraph.stores.state import State, Subscriber
@@ -30,11 +31,24 @@ BLOCK_S = 30.0  # how long a batch waits for a subscriber that is full, before i
 log = logging.getLogger("joingraph")
 
 
+def do_nothing() -> None:
+    """Settle nothing: there is no graph yet."""
+
+
 class Store(Protocol):
     """Where a graph's records go."""
 
+    @property
+    def last(self) -> tuple[int, str]:
+        """The number and the kind of the last record that stands."""
+        ...
+
     def append(self, record: Record) -> int:
-        """Take a record, or raise as if it had not been given; gives its number."""
+        """Take a record; gives its number. After an exception, `settle` says if it stands."""
+        ...
+
+    def settle(self) -> tuple[int, str]:
+        """After an exception: finish or undo what was begun; gives `last`."""
         ...
 
     def begin_sync(self) -> None:
@@ -70,6 +84,13 @@ class Told(NamedTuple):
     start: int
 
 
+class Commit(NamedTuple):
+    """A record on its way into the store, and the number of the last one before it."""
+
+    record: Record
+    before: int
+
+
 class Prompt(NamedTuple):
     """A source, and the subscribers who take each batch of it before the next one comes."""
 
@@ -88,19 +109,59 @@ class Journal:
         self._told_bytes = 0
         self._last_remade = 0  # the last batch whose view diffs are not in the log
         self._is_open = True
+        self.process = FORKS.process
         self.changed_at = 0  # the last record since the snapshot that changed the graph
         self.snapping = Lock()  # held while a snapshot is made
+        self.recover: Callable[[], None] = do_nothing  # settles what is in doubt of the graph
+        self.busy = Lock()  # held by the call that changes the graph, inside the graph's lock
+        self._commit: Commit | None = None  # that has begun and has not ended
 
     def check_writing(self) -> None:
-        """Refuse to change a graph that was opened to be read."""
+        """Refuse to change a graph that was opened to be read, or by another process."""
         self.check_open()
+        self.check_process()
         if self.readonly:
             raise StoreError("the graph was opened with readonly=True: nothing can be changed")
+
+    def check_process(self) -> None:
+        """Refuse what only the process that writes the graph can do, in one forked from it."""
+        if self.process != FORKS.process and not self.readonly:
+            raise StoreError(
+                f"this graph belongs to process {self.process}, and this is process"
+                f" {FORKS.process}, forked from it: what the graph held then can be read here, but"
+                " nothing can be changed; apply there, or open the folder here with readonly=True"
+            )
 
     def check_open(self) -> None:
         """Refuse to go on once the graph is closed."""
         if not self._is_open:
             raise StoreError("the graph is closed; open it again")
+        if self._commit is not None and not self.busy.locked():
+            self.settle()
+
+    def turn(self) -> Lock:
+        """Return the lock to hold while something is changed; the caller holds the graph's lock.
+
+        Only a call in the same thread can hold it by then: one that is under way, and from whose
+        midst this one was made.
+        """
+        self.check_turn()
+        self.settle()
+        return self.busy
+
+    def idle_turn(self) -> Lock:
+        """Return `turn()` for what is not the graph's own call, once nothing of it is in doubt."""
+        self.check_turn()
+        self.recover()
+        return self.turn()
+
+    def check_turn(self) -> None:
+        """Refuse a call from the midst of another one in the same thread."""
+        if self.busy.locked():
+            raise StoreError(
+                "this was called in the middle of another call that changes the graph, from a"
+                " signal handler or a callback; call it once that has returned"
+            )
 
     def known(self, source: object, position: object) -> Applied | None:
         """Find the batch that had this position; None if it is new, or has none."""
@@ -131,11 +192,10 @@ class Journal:
         return lambda: changes
 
     def close(self) -> None:
-        """Let go of the store, once."""
-        if self._is_open:
-            self._is_open = False
-            with self.changed:
-                self.changed.notify_all()
+        """Let go of the store; once more, if that was interrupted."""
+        self._is_open = False
+        with self.changed:
+            self.changed.notify_all()
             self.store.close(complete=True)
 
     def keeps(self, source: object) -> bool:
@@ -160,12 +220,32 @@ class Journal:
         return served.keys() <= prompt.subscribers
 
     def commit(self, record: Record) -> int:
-        """Log what was done and take note of it; gives the record's number."""
+        """Log what was done and take note of it; gives the record's number.
+
+        The caller holds `turn()`. After an exception, `settle` does what is left of it.
+        """
+        self.check_process()
+        self.settle()
+        self._commit = Commit(record, self.store.last[0])
         number = self.store.append(record)
+        self._stand(record, number)
+        return number
+
+    def settle(self) -> None:
+        """Finish a commit that was interrupted, if its record stands in the store."""
+        if self._commit is not None:
+            record, before = self._commit
+            number, kind = self.store.settle()
+            if number > before and kind == record.kind:
+                self._stand(record, number)
+            self._commit = None
+
+    def _stand(self, record: Record, number: int) -> None:
+        """Take note of a record that stands; once more changes nothing."""
         self.note(record, number)
+        self._commit = None
         if record.kind in ("ack", "drop") or not self.state.subscribers:
             self._forget_some()
-        return number
 
     def _forget_some(self) -> None:
         """Let go of view diffs; if that fails, the record is logged all the same."""
@@ -175,7 +255,7 @@ class Journal:
             log.warning("%s; it will be tried again", error)
 
     def note(self, record: Record, number: int) -> None:
-        """Take note of a record that is in the store."""
+        """Take note of a record that is in the store; once more changes nothing."""
         self.state.note(record, number)
         if record.kind in CHANGING:
             self.changed_at = number
@@ -186,8 +266,9 @@ class Journal:
         """Take note of view diffs that are kept for subscribers."""
         size = record.kept_bytes
         if size is not None:
-            self._told.append(Told(record.seq, number, self._told_bytes))
-            self._told_bytes += size
+            if not self._told or self._told[-1].number < number:
+                self._told.append(Told(record.seq, number, self._told_bytes))
+            self._told_bytes = self._told[-1].start + size
         if record.is_remade:
             self._last_remade = record.seq
 
@@ -226,7 +307,8 @@ class Journal:
             if each.full == "drop":
                 waiting = self.waiting_bytes(each)
                 why = f"{waiting:,} bytes of view diffs waited, at most {each.bytes:,}"
-                self.commit(Record("drop", self.state.seq, {"name": name, "why": why}))
+                with self.idle_turn():
+                    self.commit(Record("drop", self.state.seq, {"name": name, "why": why}))
         if not self.changed.wait_for(lambda: not self.full(), BLOCK_S):
             names = ", ".join(self.full())
             raise LimitError(

@@ -5,44 +5,71 @@ JoinGraph (joingraph.py) puts the batches on top of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from threading import Lock
 from types import TracebackType
 from typing import Any, Self, cast
 
+from joingraph.attempt import Attempt
 from joingraph.engine import Engine
 from joingraph.engines import ClosedEngine
-from joingraph.errors import StoreError
+from joingraph.errors import JoinGraphError, StoreError
+from joingraph.forks import FORKS, CutEngine
 from joingraph.journal import Prompt
-from joingraph.keeping import FailedEngine, Keeping, follow, for_view, open_graph
+from joingraph.keeping import (
+    FailedEngine,
+    Keeping,
+    Opened,
+    followed_disk,
+    for_view,
+    open_graph,
+    reopen,
+)
+from joingraph.names import short_repr
 from joingraph.partitions import Moment, moment_of
 from joingraph.positions import Position
-from joingraph.readable import Readable
 from joingraph.reading import indexable
 from joingraph.rebuild import load_from, still_there
-from joingraph.recovery import blocks_of
+from joingraph.recovery import blocks_of, replay_all
+from joingraph.settled import Settled
 from joingraph.snapshots import SNAPSHOT_AFTER, Snapshots
 from joingraph.stores.disk import Disk
+from joingraph.stores.files import Stale
 from joingraph.stores.record import Record
-from joingraph.streaming import do_nothing, never_fails
-from joingraph.subscriptions import WAITING_BYTES, Subscription, subscribe, unsubscribe
-from joingraph.view import View
+from joingraph.streaming import never_fails
+from joingraph.subscriptions import (
+    WAITING_BYTES,
+    Subscription,
+    is_whole,
+    subscribe,
+    unsubscribe,
+)
+from joingraph.view import View, check_view
 
 
-class Journaled(Readable):
+class Journaled(Settled):
     """A graph with a history, in memory or in a folder."""
 
     def __init__(self, keeping: Keeping) -> None:
         super().__init__(keeping.owner.view)
-        self.snapshot_after: int | None = SNAPSHOT_AFTER
+        self._snapshot_after: int | None = SNAPSHOT_AFTER
         self.prompt: Prompt | None = None  # for whom view diffs are not logged but remade
         self._keeping = keeping
         self._open()
+        FORKS.watch(self._forked, self._lock)
 
     @property
-    def seq(self) -> int:
-        """The number of the last batch."""
-        return self._journal.state.seq
+    def snapshot_after(self) -> int | None:
+        """By how many bytes the log grows before a snapshot is taken; None: never by itself."""
+        return self._snapshot_after
+
+    @snapshot_after.setter
+    def snapshot_after(self, after: int | None) -> None:
+        if after is not None and not is_whole(after):
+            raise ValueError(
+                f"snapshot_after is a number of bytes, or None; found {short_repr(after)}"
+            )
+        self._snapshot_after = after
 
     @property
     def _key_index(self) -> tuple[str, ...]:
@@ -52,11 +79,49 @@ class Journaled(Readable):
     def _open(self) -> None:
         """Bring the graph to what is kept of it."""
         opened = open_graph(self._keeping, self._lock)
-        self.engine: Engine = opened.engine
+        try:
+            self._take(opened)
+        except BaseException:
+            opened.journal.store.close(complete=False)
+            raise
+
+    def _take(self, opened: Opened) -> None:
+        """Be the graph that was opened."""
+        self._engine = opened.engine
         self._journal, self._quarantined = opened.journal, opened.quarantined
+        self._journal.recover = lambda: self._recover(beside_stream=True)
         self._snapshots = Snapshots(
-            self._journal, lambda: blocks_of(self.engine, self._quarantined, self.view)
+            self._journal,
+            lambda: self._turn(beside_stream=True),
+            lambda: blocks_of(self._idle_engine(), self._quarantined, self.view),
         )
+
+    def _idle_engine(self) -> Engine:
+        """Return the engine for a snapshot, which has the turn: a stream may have come before."""
+        if self._attempt is not None:
+            raise StoreError("a stream of view diffs is open: read it to its end, or close() it")
+        return self._engine
+
+    @property
+    def _remedy(self) -> str:
+        """What a caller can do about a graph that answers nothing more."""
+        if isinstance(self._journal.store, Disk):
+            return "memory and disk may differ: close the graph and open it again"
+        return "the graph is in memory alone: make it anew"
+
+    def _forked(self, whole: bool) -> None:
+        """Be the copy of a forked child: for reading, or for nothing if a call was under way."""
+        self._journal.snapping, self._journal.busy = Lock(), Lock()
+        if isinstance(self._journal.store, Disk):
+            self._journal.store.abandon()
+        attempt = self._attempt
+        if attempt is not None and not attempt.is_streaming:
+            # What is in doubt is settled by the log, which is the parent's.
+            whole &= attempt.tables is not None and self._engine.is_whole
+            self._attempt = None
+        if not whole:
+            self._engine = cast(Engine, CutEngine(self._journal.process))
+            self._attempt = None
 
     def __enter__(self) -> Self:
         return self
@@ -69,29 +134,9 @@ class Journaled(Readable):
     ) -> None:
         self.close()
 
-    def _commit(self, record: Record, finish: Callable[[], None] = do_nothing) -> int:
-        """Log what the engine has just done, or will when it finishes, or take it back."""
-        self._version += 1
-        try:
-            return self._journal.commit(record)
-        except BaseException as error:
-            finish()
-            if record.kind == "load":
-                self._fail(error)
-            else:
-                self.engine.undo()
-            raise
-
     def _logs_ahead(self) -> bool:
         """Say whether a batch that is not refused cannot fail any more, and it pays to know."""
         return isinstance(self._journal.store, Disk) and never_fails(self.view.plan)
-
-    def _commit_ahead(self, record: Record) -> int:
-        """Log what the engine is about to do and cannot fail at; it is flushed meanwhile."""
-        self._version += 1
-        number = self._journal.commit(record)
-        self._journal.store.begin_sync()
-        return number
 
     def _settle(self, number: int) -> None:
         """Wait until what was done is as durable as was promised."""
@@ -102,14 +147,9 @@ class Journaled(Readable):
             raise
         self._snapshots.begin(self.snapshot_after)
 
-    def _fail(self, error: BaseException) -> None:
-        """Answer nothing more: what is in memory may not be what is on the disk."""
-        with self._lock:
-            self._version += 1
-            self.engine = cast(Engine, FailedEngine(str(error)))
-
     def _moment(self) -> Moment | None:
         """Name what the graph is at now, for other processes to read."""
+        self._recover()
         return moment_of(self._journal)
 
     def index(self, column: str) -> None:
@@ -118,16 +158,26 @@ class Journaled(Readable):
         It is kept up under all changes. A column computed of several aliases cannot have one.
         """
         with self._lock:
+            self._begin_writing()
             found = indexable(self.view.plan, column)
             if found in self._journal.state.indexes:
                 return
-            number = self._journal.commit(Record("index", self.seq, {"column": found}))
-            self.engine.index(found)
+
+            def index(attempt: Attempt) -> int:
+                number = self._commit(
+                    attempt, Record("index", self._journal.state.seq, {"column": found})
+                )
+                self._engine.index(found)
+                attempt.is_done = True
+                return number
+
+            number = self._change(index)
         self._settle(number)
 
     def positions(self) -> dict[str, Position]:
         """Tell how far each source has been applied."""
         with self._lock:
+            self._recover(beside_stream=True)
             return self._journal.state.positions.last()
 
     def subscribe(
@@ -183,8 +233,9 @@ class Journaled(Readable):
         What is not kept is refused by column. Positions, numbers and subscribers stay; batches wait
         meanwhile, and memory for both graphs is needed. Indexes on columns that are gone are gone.
         """
+        check_view("rebuild(view)", view)
         with self._journal.snapping, self._lock:
-            self._journal.check_writing()
+            self._begin_writing()
             keeping = for_view(self._keeping, view)
             new, journal = keeping.owner.view, self._journal
             engine = keeping.make()
@@ -193,25 +244,69 @@ class Journaled(Readable):
             state = replace(journal.state, indexes=still_there(journal.state.indexes, new))
             for column in state.indexes:
                 engine.index(column)
-            if isinstance(journal.store, Disk):
-                journal.store.hand_over(keeping.owner, state, blocks_of(engine, aside, new))
-            journal.state, self._quarantined = state, aside
-            self.view, self.engine, self._keeping = new, engine, keeping
-            vars(self).pop("_keyed", None)  # which was of the old view
-            self._version += 1
+
+            disk = journal.store if isinstance(journal.store, Disk) else None
+
+            def go_on() -> None:
+                if disk is not None and not disk.take_over(keeping.owner):
+                    return  # the folder is of the view of before
+                journal.state, self._quarantined = state, aside
+                self.view, self._engine, self._keeping = new, engine, keeping
+                vars(self).pop("_keyed", None)  # which was of the old view
+                self._readings.clear()
+
+            def rebuild(attempt: Attempt) -> None:
+                attempt.then = go_on
+                if disk is not None:
+                    disk.hand_over(keeping.owner, state, blocks_of(engine, aside, new))
+
+            self._change(rebuild)
 
     def refresh(self) -> None:
-        """Follow the process that writes, on a graph that was opened with `readonly`."""
+        """Follow the process that writes, on a graph that was opened with `readonly`.
+
+        Where it raises, the graph stays as it was after the last batch that was carried out; if
+        that is unknown, as after KeyboardInterrupt, it answers nothing until the next refresh.
+        """
         with self._lock:
-            self._version += 1
-            if not follow(self._journal, self.engine, self.view):
-                self._journal.store.close(complete=False)
-                self._open()
+            disk = followed_disk(self._journal)
+            if isinstance(self._engine, FailedEngine):
+                self._reopen(disk)
+                return
+            self._recover()
+            try:
+                if not disk.is_at_end():
+                    self._version += 1
+                    self._attempt = Attempt(0, then=self._cut_short)
+                    replay_all(disk, self._engine, self._journal, self._quarantined)
+            except Stale:
+                self._attempt = None
+                self._reopen(disk)
+            except JoinGraphError:
+                self._attempt = None  # what is refused changes nothing
+                raise
+            except BaseException:
+                self._cut_short()
+                raise
+            self._attempt = None
+
+    def _cut_short(self) -> None:
+        """Answer nothing till the next refresh: the last one was interrupted."""
+        self._fail(StoreError("refresh() was interrupted; refresh once more"))
+
+    def _reopen(self, before: Disk) -> None:
+        """Begin anew with what the folder has now, and let go of what it had."""
+        opened = reopen(self._keeping, self._lock, before.identity.graph)
+        self._version += 1
+        self._take(opened)
+        before.close(complete=False)
 
     def close(self) -> None:
         """Give the graph's memory and folder back; only its ViewDiffs stay valid."""
         self._snapshots.stop()
         with self._lock:
+            self._journal.check_turn()
             self._version += 1
-            self.engine = cast(Engine, ClosedEngine())
+            self._engine = cast(Engine, ClosedEngine())
+            self._attempt = None
             self._journal.close()

@@ -1,10 +1,13 @@
 """Where a graph is kept, as JoinGraph is told: nowhere, or in a folder, written or only read.
 
 open_graph(Keeping(path, ...))  ->  Opened(engine, journal, quarantined)
+
+What only reads does so beside a writer, and looks again where the folder changed (beside.py).
 """
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -12,21 +15,25 @@ from threading import Condition, RLock
 from typing import Any, NamedTuple
 
 from joingraph.engine import Engine
-from joingraph.engines import make_engine
+from joingraph.engines import ENGINES, LOOKAHEADS, make_engine, one_of
 from joingraph.errors import StoreError
 from joingraph.journal import Journal
 from joingraph.key_index import with_key_index
 from joingraph.missing import Quarantined
+from joingraph.names import short_repr
 from joingraph.recovery import blocks_of, replay_all, restore
+from joingraph.stores.beside import look_again
 from joingraph.stores.description import read_view
-from joingraph.stores.disk import Disk, Owner, newest, open_disk
+from joingraph.stores.disk import Disk, newest, open_disk
 from joingraph.stores.folder import Folder
 from joingraph.stores.memory import Memory
+from joingraph.stores.owner import Owner
 from joingraph.stores.snapshot import Block, Snapshot
 from joingraph.stores.state import State
 from joingraph.stores.unreadable import UNREADABLE
 from joingraph.view import View
 
+ON_MISSING = ("error", "skip", "quarantine")
 OPTIONS = ("engine", "lookahead", "on_missing")
 
 
@@ -63,6 +70,10 @@ class Opened(NamedTuple):
     journal: Journal
     quarantined: list[Quarantined]
 
+    def close(self) -> None:
+        """Let go of the folder."""
+        self.journal.close()
+
 
 class Stored(NamedTuple):
     """What a folder says of its graph: the view, and how it was made."""
@@ -87,37 +98,55 @@ class Stored(NamedTuple):
 class FailedEngine:
     """Stands where the engine was once the disk has failed: whatever is asked of it is an error."""
 
-    def __init__(self, why: str) -> None:
-        self.why = why
+    def __init__(self, why: str, remedy: str) -> None:
+        self.why, self.remedy = why, remedy
+
+    def keep(self) -> None:
+        """Refuse what would begin here."""
+        raise StoreError(f"nothing more is possible since this: {self.why}; {self.remedy}")
+
+    def undo(self) -> None:
+        """Do nothing: nothing was carried out."""
 
     def __getattr__(self, asked: str) -> Any:
-        raise StoreError(
-            f"{asked}() is not possible, as memory and disk may differ since this: {self.why};"
-            " close the graph and open it again"
-        )
+        raise StoreError(f"{asked}() is not possible since this: {self.why}; {self.remedy}")
 
 
 def as_folder(path: object) -> Path:
     """Read the path of a graph's folder."""
-    if not isinstance(path, (str, os.PathLike)) or not str(path):
-        raise StoreError(f"path is the name of a folder, found {path!r:.100}")
-    return Path(path).absolute()
+    named: object = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(named, str) or not named or "\0" in named:
+        raise StoreError(f"path is the name of a folder, found {short_repr(named)}")
+    try:
+        os.lstat(named)  # which refuses what no file can be called
+    except (OSError, UnicodeError) as error:
+        if not isinstance(error, OSError) or error.errno == errno.ENAMETOOLONG:
+            raise StoreError(f"path names no folder: {short_repr(named)}: {error!s:.200}") from None
+    return Path(named).absolute()
 
 
 def open_graph(keeping: Keeping, lock: RLock) -> Opened:
     """Make a graph's engine and bring it to what is kept of it."""
-    if keeping.path is None:
+    path = keeping.path
+    if path is None:
         if keeping.durability is None:
             raise StoreError("readonly=True reads a folder that another process writes: name it")
         return Opened(keeping.make(), Journal(Memory(), State(), Condition(lock)), [])
-    disk = open_disk(keeping.path, keeping.owner, readonly=keeping.durability is None)
+    if keeping.durability is None:
+        return look_again(Folder(path), lambda: open_once(keeping, path, lock))
+    return open_once(keeping, path, lock)
+
+
+def open_once(keeping: Keeping, path: Path, lock: RLock) -> Opened:
+    """Make a graph's engine and bring it to what its folder says; Stale if that changes."""
+    disk = open_disk(path, keeping.owner, readonly=keeping.durability is None)
     try:
         engine = keeping.make()
         state, readonly = State.from_json(disk.found.footer.get("state")), not keeping.durability
         journal = Journal(disk, state, Condition(lock), readonly=readonly)
         with lock:
             quarantined = restore(disk, engine, journal)
-            quarantined += replay_all(disk, engine, journal, keeping.owner.view)
+            replay_all(disk, engine, journal, quarantined)
             if keeping.durability is not None:
                 disk.begin_writing(keeping.durability)
                 journal.forget()
@@ -127,14 +156,25 @@ def open_graph(keeping: Keeping, lock: RLock) -> Opened:
     return Opened(engine, journal, quarantined)
 
 
-def open_upto(path: Path, number: int, *, by_rows: bool) -> Opened:
+def open_stored(path: Path) -> tuple[Stored, Disk]:
+    """Open a graph's folder to read it, whichever view it is of."""
+    stored = read_stored(path)
+    owner = Owner(stored.keyed_view, stored.key_index, stored.options)
+    return stored, open_disk(path, owner, readonly=True)
+
+
+def open_upto(path: Path, number: int, *, by_rows: bool) -> tuple[Stored, Opened]:
     """Bring a graph to what its folder says up to a record, beside the process that writes it.
 
     `by_rows`: in the same order in all processes, whether they can map its arrays or not.
     """
-    stored = read_stored(path)
-    owner = Owner(stored.keyed_view, stored.key_index, stored.options)
-    disk = open_disk(path, owner, readonly=True)
+    return look_again(Folder(path), lambda: open_upto_once(path, number, by_rows=by_rows))
+
+
+def open_upto_once(path: Path, number: int, *, by_rows: bool) -> tuple[Stored, Opened]:
+    """Bring a graph to what its folder says up to a record; Stale if the folder changes."""
+    stored, disk = open_stored(path)
+    owner = disk.owner
     try:
         engine, lock = Keeping(path, owner, None).make(), RLock()
         if by_rows:
@@ -143,21 +183,21 @@ def open_upto(path: Path, number: int, *, by_rows: bool) -> Opened:
             state = State.from_json(disk.found.footer.get("state"))
             journal = Journal(disk, state, Condition(lock), readonly=True)
             quarantined = restore(disk, engine, journal)
-            quarantined += replay_all(disk, engine, journal, owner.view, upto=number)
+            replay_all(disk, engine, journal, quarantined, upto=number)
     except BaseException:
         disk.close(complete=False)
         raise
-    return Opened(engine, journal, quarantined)
+    return stored, Opened(engine, journal, quarantined)
 
 
 def write_beside(path: Path, number: int, is_wanted: Callable[[], bool]) -> None:
     """Write the snapshot after a record beside the process that writes the log."""
-    opened = open_upto(path, number, by_rows=False)
+    _, opened = open_upto(path, number, by_rows=False)
     disk = opened.journal.store
     assert isinstance(disk, Disk), "what is read from a folder is in it"
     blocks = blocks_of(opened.engine, opened.quarantined, disk.owner.view)
     disk.write(opened.journal.state, number, wanted(blocks, is_wanted))
-    opened.journal.close()
+    opened.close()
 
 
 def wanted(blocks: Iterable[Block], is_wanted: Callable[[], bool]) -> Iterator[Block]:
@@ -167,15 +207,26 @@ def wanted(blocks: Iterable[Block], is_wanted: Callable[[], bool]) -> Iterator[B
         raise StoreError("the process that wanted this snapshot is gone")
 
 
-def follow(journal: Journal, engine: Engine, view: View) -> bool:
-    """Carry out what the writer has logged since; False if only a newer snapshot tells it."""
+def followed_disk(journal: Journal) -> Disk:
+    """Return the folder of a graph that follows another process."""
+    journal.check_open()
     disk = journal.store
     if not isinstance(disk, Disk) or disk.log is not None:
         raise StoreError("refresh() follows another process: open the folder with readonly=True")
-    if disk.reader.first not in disk.folder.segments():
-        return False
-    replay_all(disk, engine, journal, view)
-    return True
+    return disk
+
+
+def reopen(keeping: Keeping, lock: RLock, graph: bytes) -> Opened:
+    """Open a folder anew under a reader; refuse it if it was replaced by another graph's."""
+    opened = open_graph(keeping, lock)
+    disk = followed_disk(opened.journal)
+    if disk.identity.graph != graph:
+        opened.close()
+        raise StoreError(
+            f"{disk.folder.path} was replaced by the folder of another graph of this view; this"
+            " one stays as it was: close it, and open the folder with joingraph.open(path)"
+        )
+    return opened
 
 
 def read_stored(path: Path) -> Stored:
@@ -185,6 +236,9 @@ def read_stored(path: Path) -> Stored:
     try:
         written = found.footer
         engine, lookahead, on_missing = (str(written["options"][each]) for each in OPTIONS)
+        one_of("engine", engine, ENGINES)
+        one_of("lookahead", lookahead, LOOKAHEADS)
+        one_of("on_missing", on_missing, ON_MISSING)
         key_index = tuple(map(str, written["key_index"]))
         return Stored(read_view(written["view"]), key_index, engine, lookahead, on_missing)
     except UNREADABLE as error:

@@ -15,13 +15,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from joingraph import texts
 from joingraph.errors import StoreError
 from joingraph.graph import Graph, Image
 from joingraph.plan.model import AliasPlan, Plan
 from joingraph.progress import shown_progress
 from joingraph.stores.snapshot import Block
 from joingraph.stores.unreadable import UNREADABLE
-from joingraph.words import from_words, to_words
+from joingraph.words import column_of, to_words
 
 BATCH_ROWS = 65_536
 COUNT = "count"
@@ -68,8 +69,9 @@ def stream_of(schema: pa.Schema, found: Iterable[tuple[Any, ...]]) -> Iterator[b
         for part in parts_of(found):
             columns = zip(*part, strict=True)
             pairs = zip(columns, schema.types, strict=True)
-            arrays = [from_words(list(words), kind) for words, kind in pairs]
-            writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+            arrays = [column_of(list(words), kind) for words, kind in pairs]
+            for batch in texts.blocks(texts.typed(arrays, schema), BATCH_ROWS):
+                writer.write_batch(batch)
             yield sink.getvalue()
             sink.seek(0)
             sink.truncate()
@@ -77,13 +79,15 @@ def stream_of(schema: pa.Schema, found: Iterable[tuple[Any, ...]]) -> Iterator[b
 
 
 def parts_of(found: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
-    """Cut rows into lists of bounded length."""
+    """Cut rows into lists of bounded length and text."""
     part: list[tuple[Any, ...]] = []
+    length = 0
     for row in found:
         part.append(row)
-        if len(part) == BATCH_ROWS:
+        length += texts.length_of(row)
+        if len(part) == BATCH_ROWS or length > texts.BLOCK_BYTES:
             yield part
-            part = []
+            part, length = [], 0
     if part:
         yield part
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 
 import pyarrow as pa
@@ -11,14 +11,16 @@ from joingraph.batch import find_table
 from joingraph.definition import Table
 from joingraph.errors import ViewError
 from joingraph.expression import Column
+from joingraph.names import short_repr
 from joingraph.plan.build import build
 from joingraph.view import View
 
 
-def with_key_index(view: View, names: Sequence[str]) -> tuple[View, tuple[str, ...]]:
+def with_key_index(view: View, names: object) -> tuple[View, tuple[str, ...]]:
     """Make a view that keeps the keys of tables, if there are any; and give the tables' names."""
-    if isinstance(names, str):
-        raise ViewError(f"key_index is a list of base tables, found {names!r}; write [{names!r}]")
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        said = short_repr(names)
+        raise ViewError(f"key_index is a list of base tables, found {said}; write [{said}]")
     tables = [find_table(name, view.tables) for name in names]
     for table in tables:
         check_key(table)

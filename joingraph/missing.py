@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from joingraph.batch import JOINED, Entry
 from joingraph.engine import Refused
+from joingraph.python_values import python_rows, value_text
 
 SHOWN = 3  # diffs an error message tells in full
 
@@ -37,7 +38,9 @@ def missing_text(entries: Sequence[Entry], refused: Sequence[Refused]) -> str:
 def one_missing(entry: Entry, row: int) -> str:
     """Name the table, the row's number and its values."""
     assert entry.pre is not None, "only a diff with a pre-image can miss it"
-    values = ", ".join(f"{name}={value!r}" for name, value in row_of(entry.pre, row).items())
+    values = ", ".join(
+        f"{name}={value_text(value)}" for name, value in row_of(entry.pre, row).items()
+    )
     return f"{JOINED[entry.operation]} {entry.table}, row {row}: there is no row ({values})"
 
 
@@ -51,5 +54,5 @@ def set_aside(entries: Sequence[Entry], refused: Refused) -> Quarantined:
 
 def row_of(table: pa.Table, row: int) -> dict[str, object]:
     """Read one row by column name."""
-    (found,) = table.slice(row, 1).to_pylist()
-    return dict(found)
+    (found,) = python_rows(table.slice(row, 1))
+    return found

@@ -1,9 +1,11 @@
-"""Names in messages: quoted, shortened where absurd, and the one that was probably meant."""
+"""Names and values in messages: quoted, shortened where absurd; the name probably meant."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
+from typing import Any
 
 NAME_CHARS_MAX = 60
 
@@ -11,7 +13,44 @@ NAME_CHARS_MAX = 60
 def quoted(name: str) -> str:
     """Put a name into quotes for a message, shortened where it is absurdly long."""
     short = name if len(name) <= NAME_CHARS_MAX else name[:NAME_CHARS_MAX] + "..."
-    return f'"{short}"'
+    return f'"{short.encode(errors="backslashreplace").decode()}"'
+
+
+def short_repr(value: object, most: int = 100) -> str:
+    """Write a value that a caller gave, shortened; by its type where it has no text.
+
+    >>> short_repr("x" * 1_000, 10)
+    "'xxxxxxxxx"
+    >>> short_repr(10**5_000)
+    'a value of type int'
+    """
+    # Python refuses thousands of digits and deep lists; a caller's class may raise anything.
+    with suppress(Exception):
+        return repr(value)[:most]
+    return f"a value of type {type(value).__name__}"
+
+
+def plain_items(given: object, said: str) -> list[tuple[str, Any]]:
+    """Return what a caller's mapping of names holds, read once; else TypeError with what to say."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{said}; found {type(given).__name__}")
+    try:
+        items = list(given.items())
+    except RuntimeError as error:
+        raise ValueError(f"{said}; this one changed while it was read: {error}") from None
+    for name, _ in items:
+        if not isinstance(name, str) or not is_unicode(name):
+            raise TypeError(f"{said}; found {short_repr(name)} for a name")
+    return items
+
+
+def is_unicode(text: str) -> bool:
+    """Hold of a text that can be written as UTF-8: it has no half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def suggest(name: str, names: Iterable[str]) -> str | None:

@@ -22,9 +22,11 @@ import pyarrow as pa
 
 from joingraph.errors import StoreError
 from joingraph.journal import CHANGING, Journal
-from joingraph.keeping import open_upto, read_stored
+from joingraph.keeping import open_stored, open_upto
 from joingraph.reading import Reading, Touched, make_reading
-from joingraph.stores.disk import Disk, Owner, open_disk
+from joingraph.stores.beside import look_again
+from joingraph.stores.disk import Disk
+from joingraph.stores.folder import Folder
 
 Open = Callable[[Reading, Touched], pa.RecordBatchReader]
 
@@ -35,6 +37,7 @@ class Moment(NamedTuple):
     path: Path
     snapshot: int
     change: int
+    graph: bytes  # its identity, so that no other graph's folder is taken for it
 
 
 @dataclass(slots=True)
@@ -91,11 +94,11 @@ class ElsewherePartition:
 
     def read(self) -> pa.RecordBatchReader:
         """Bring the folder's graph to what it was at the moment, and read this part of the view."""
-        opened = open_upto(self.moment.path, self.moment.change, by_rows=True)
+        stored, opened = open_upto(self.moment.path, self.moment.change, by_rows=True)
         journal = opened.journal
         try:
             check_same(moment_of(journal), self.moment)
-            definition = read_stored(self.moment.path).view.definition
+            definition = stored.view.definition
             reading = replace(make_reading(definition, self.where, None, None), part=self.part)
             blocks = opened.engine.read(reading, Touched())
         except BaseException:
@@ -120,25 +123,25 @@ def moment_of(journal: Journal) -> Moment | None:
     if disk.log is not None:
         disk.log.flush()
     since = journal.changed_at if journal.changed_at > disk.found.number else 0
-    return Moment(disk.folder.path, disk.found.number, since)
+    return Moment(disk.folder.path, disk.found.number, since, disk.identity.graph)
 
 
 def parts_in(path: Path, n: int, where: str | None) -> list[ElsewherePartition]:
     """Split the view of a folder's graph as it is now, without making the graph."""
-    stored = read_stored(path)
-    disk = open_disk(
-        path, Owner(stored.keyed_view, stored.key_index, stored.options), readonly=True
-    )
+    moment = look_again(Folder(path), lambda: last_moment(path.absolute()))
+    return [ElsewherePartition(moment, where, (i, n)) for i in range(n)]
+
+
+def last_moment(path: Path) -> Moment:
+    """Name what a folder's graph is at now, reading its log; Stale if the folder changes."""
+    _, disk = open_stored(path)
     try:
         begun = disk.found.number
-        change = max(
-            (s.number for s in disk.steps() if s.number > begun and s.record.kind in CHANGING),
-            default=0,
-        )
+        changes = (s.number for s in disk.steps() if s.record.kind in CHANGING)
+        change = max((number for number in changes if number > begun), default=0)
+        return Moment(path, begun, change, disk.identity.graph)
     finally:
         disk.close(complete=False)
-    moment = Moment(path.absolute(), begun, change)
-    return [ElsewherePartition(moment, where, (i, n)) for i in range(n)]
 
 
 def check_same(found: Moment | None, wanted: Moment) -> None:
@@ -146,7 +149,8 @@ def check_same(found: Moment | None, wanted: Moment) -> None:
     assert found is not None, "what is read from a folder is in it"
     if found != wanted:
         now, then = (
-            f"record {each.change} behind snapshot {each.snapshot}" for each in (found, wanted)
+            f"record {each.change} behind snapshot {each.snapshot} of graph {each.graph.hex():.8}"
+            for each in (found, wanted)
         )
         raise StoreError(
             f"{wanted.path} cannot be read as it was when its view was divided, at {then}; what it"

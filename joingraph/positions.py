@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from joingraph.errors import DiffError
+from joingraph.names import is_unicode, short_repr
 
 POSITIONS_KEPT = 1_024  # of each source, the latest; an older batch is not answered again
 SOURCES_MAX = 10_000
@@ -54,9 +55,9 @@ def read_position(source: object, position: object) -> tuple[str, Position] | No
         return None
     if source is None or position is None:
         raise DiffError("source=… and position=… go together: a batch is known by both")
-    if not isinstance(source, str) or not 0 < len(source) <= NAME_CHARS_MAX:
+    if not (isinstance(source, str) and 0 < len(source) <= NAME_CHARS_MAX and is_unicode(source)):
         raise DiffError(
-            f"source is a name of 1 to {NAME_CHARS_MAX} characters, found {source!r:.100}"
+            f"source is a name of 1 to {NAME_CHARS_MAX} characters, found {short_repr(source)}"
         )
     return source, as_position(position)
 
@@ -69,14 +70,14 @@ def as_position(given: object) -> Position:
         return given  # type: ignore[return-value]  # which it has just been found to be
     raise DiffError(
         "position is an integer, a text, or a list of them, greater with every batch of the source;"
-        f" found {given!r:.100}"
+        f" found {short_repr(given)}"
     )
 
 
 def is_part(given: object) -> bool:
     """Hold if this can be a position, or a part of one."""
     if isinstance(given, str):
-        return len(given) <= TEXT_CHARS_MAX
+        return len(given) <= TEXT_CHARS_MAX and is_unicode(given)
     return type(given) is int and -(1 << 127) <= given < 1 << 127
 
 
@@ -109,11 +110,13 @@ class Positions:
         raise DiffError(between_text(source, position, known))
 
     def note(self, source: str, applied: Applied) -> None:
-        """Remember what was applied."""
+        """Remember what was applied; the last batch once more changes nothing."""
         known = self.sources.setdefault(source, Source())
+        for before in (*known.applied[-1:], *([known.loaded] if known.loaded else [])):
+            check_kind(source, before.position, applied.position)
         if applied.is_load:
             known.loaded = applied
-        else:
+        elif known.applied[-1:] != [applied]:
             known.applied.append(applied)
             del known.applied[:-POSITIONS_KEPT]
 
@@ -124,11 +127,12 @@ class Positions:
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> Positions:
         """Read what `to_json` wrote."""
-        found = {}
+        found = cls()
         for name, (applied, loaded) in written.items():
-            last = None if loaded is None else read_applied(loaded)
-            found[name] = Source([read_applied(each) for each in applied], last)
-        return cls(found)
+            found.sources[name] = Source()
+            for each in [*applied, *([] if loaded is None else [loaded])]:
+                found.note(name, read_applied(each))
+        return found
 
 
 def read_applied(written: Sequence[Any]) -> Applied:

@@ -10,6 +10,7 @@ starts is chosen in ways.py.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from joingraph.errors import ViewError
 from joingraph.evaluate import LAZY_SAFE
 from joingraph.expression import Call, Column, Expression, aliases_of
 from joingraph.functions import SAFE
-from joingraph.names import quoted, suggest
+from joingraph.names import quoted, short_repr, suggest
 from joingraph.ordering import Order
 from joingraph.plan.classes import bare
 from joingraph.plan.model import Hop, Plan
@@ -61,16 +62,18 @@ def make_reading(definition: Definition, where: object, order_by: object, limit:
     if not isinstance(entries, (list, tuple)):
         entries = [entries]
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
-        raise ViewError(f"limit: a whole number, 0 or more, is needed; found {limit!r}")
+        raise ViewError(f"limit: a whole number, 0 or more, is needed; found {short_repr(limit)}")
     return Reading(
         () if where is None else bind_where(where, definition),
         tuple(bind_order(each, definition) for each in entries),
-        limit,
+        None if limit is None else min(limit, sys.maxsize),
     )
 
 
-def indexable(plan: Plan, column: str) -> str:
+def indexable(plan: Plan, column: object) -> str:
     """Find an output column that can have an index, whatever the case of its name."""
+    if not isinstance(column, str):
+        raise ViewError(f"index: a column is named by a text, found {short_repr(column)}")
     names = {each.name.lower(): each for each in plan.definition.output}
     found = names.get(column.lower())
     if found is None:
@@ -93,8 +96,9 @@ def legs(
     A condition that may raise an error is asked of complete paths only, after all others: one that
     is never completed is no row of the view and must not raise.
     """
-    left = [each for each in conditions if is_total(plan, each)]
-    late = tuple(each for each in conditions if each not in left)
+    left, late = list[Expression](), list[Expression]()
+    for each in conditions:
+        (left if is_total(plan, each) else late).append(each)
     bound = {plan.aliases[start].name}
     at_start = tuple(each for each in left if aliases_of(each) <= bound)
     found: list[Leg] = []
@@ -104,8 +108,8 @@ def legs(
         now = tuple(each for each in left if aliases_of(each) <= bound)
         found.append(Leg(hop, (*(plan.residuals[i] for i in hop.residuals), *now)))
     if not found:
-        return at_start + late, found
-    found[-1] = Leg(found[-1].hop, found[-1].tests + late)
+        return (*at_start, *late), found
+    found[-1] = Leg(found[-1].hop, (*found[-1].tests, *late))
     return at_start, found
 
 

@@ -20,13 +20,14 @@ import pyarrow as pa
 from joingraph.batch import Entry
 from joingraph.definition import Table
 from joingraph.engine import Engine
-from joingraph.errors import ViewError
+from joingraph.errors import DiffError, ViewError
 from joingraph.expiry import of_alias
 from joingraph.expression import Column, Expression, columns_of
 from joingraph.kept_rows import COUNT, block_name, read_rows
 from joingraph.plan.classes import bare
 from joingraph.plan.kept import kept_slot
 from joingraph.plan.model import AliasPlan, Plan, Slot
+from joingraph.texts import taken
 from joingraph.view import View
 
 
@@ -45,7 +46,10 @@ def load_from(engine: Engine, old: View, new: View, into: Engine) -> None:
         written = memoryview(b"".join(map(bytes, blocks[block_name(origin.alias)].pieces)))
         for batch in read_rows(old.plan, origin.alias, written):
             rows = base_rows(new.tables[name], origin, batch)
-            into.load([Entry("insert", name, None, rows)])
+            try:
+                into.load([Entry("insert", name, None, rows)])
+            except DiffError as error:
+                raise ViewError(f"rebuild: {error}") from error
 
 
 def still_there(indexes: Sequence[str], view: View) -> list[str]:
@@ -111,14 +115,14 @@ def is_never_null(expression: Expression, schema: pa.Schema) -> bool:
 
 def base_rows(table: Table, origin: Origin, batch: pa.RecordBatch) -> pa.Table:
     """Make base rows of kept ones, each as often as it counts; columns nobody needs are NULL."""
-    at = pa.array(np.repeat(np.arange(batch.num_rows), batch.column(COUNT).to_numpy()))
+    at = np.repeat(np.arange(batch.num_rows), batch.column(COUNT).to_numpy())
     columns: Sequence[pa.Array] = [
-        batch.column(column_name(origin.slots[field.name])).cast(field.type).take(at)
+        batch.column(column_name(origin.slots[field.name])).cast(field.type)
         if field.name in origin.slots
-        else pa.nulls(len(at), field.type)
+        else pa.nulls(batch.num_rows, field.type)
         for field in table.schema
     ]
-    return pa.table(columns, names=table.schema.names)
+    return taken(pa.table(columns, names=table.schema.names), at)
 
 
 def column_name(slot: Slot) -> str:

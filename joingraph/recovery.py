@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from joingraph.expiry import bind_expiry
 from joingraph.journal import EVERY_NUMBER, Journal
 from joingraph.missing import Quarantined, set_aside
 from joingraph.progress import shown_progress
+from joingraph.reading import indexable
 from joingraph.stores.disk import Disk
 from joingraph.stores.log_reader import Step
 from joingraph.stores.record import HEAD, Record, decode, encode
@@ -41,7 +43,7 @@ def restore(disk: Disk, engine: Engine, journal: Journal) -> list[Quarantined]:
     except MemoryError as error:
         raise StoreError(f"{disk.found.path} needs more memory than there is") from error
     for column in journal.state.indexes:
-        engine.index(column)
+        engine.index(indexable(disk.owner.view.plan, column))
     return read_aside(disk.found[ASIDE]) if ASIDE in disk.found else []
 
 
@@ -72,51 +74,70 @@ def read_aside(block: memoryview) -> list[Quarantined]:
 
 
 def replay_all(
-    disk: Disk, engine: Engine, journal: Journal, view: View, *, upto: int = EVERY_NUMBER
-) -> list[Quarantined]:
-    """Carry out what the log has beyond the graph; gives the diffs that were set aside.
+    disk: Disk,
+    engine: Engine,
+    journal: Journal,
+    quarantined: list[Quarantined],
+    *,
+    upto: int = EVERY_NUMBER,
+) -> None:
+    """Carry out what the log has beyond the graph; add the diffs that were set aside to a list.
 
-    What the log has from before the snapshot is there for subscribers only.
+    What the log has from before the snapshot is there for subscribers only. Where it raises, the
+    next call goes on behind the last record that was carried out: `with_last_remade` reads ahead.
     """
-    found: list[Quarantined] = []
+    done = disk.reader.place
     steps = takewhile(lambda step: step.number <= upto, told(disk.steps(), disk))
-    for step, is_last in with_last_remade(steps):
-        if step.number <= disk.found.number:
-            journal.tell(step.record, step.number)
-            continue
-        try:
-            replayed = replay(step.record, engine, view, generate=is_last)
-            found += replayed.aside
-            if is_last and replayed.changes is not None:
-                disk.keep(step.number, replayed.changes.table)
-        except JoinGraphError as error:
-            where = disk.folder.segment(step.first)
-            raise StoreError(
-                f"{where}: record {step.number} cannot be replayed: {error}"
-            ) from error
-        journal.note(step.record, step.number)
+    try:
+        for step, is_last in with_last_remade(steps):
+            if step.number <= disk.found.number:
+                journal.tell(step.record, step.number)
+            else:
+                quarantined += carry_out(step, disk, engine, generate=is_last)
+                journal.note(step.record, step.number)
+            done = step.end
+    except BaseException:
+        disk.go_back(done)
+        raise
     if disk.reader.torn and disk.lock is not None:
         log.warning(
             "%s: the last %d bytes, behind record %d, are torn or damaged and were left out",
             disk.folder.path, disk.reader.torn, disk.reader.number,
         )  # fmt: skip
-    return found
+
+
+def carry_out(step: Step, disk: Disk, engine: Engine, *, generate: bool) -> list[Quarantined]:
+    """Carry out a record of the log; return the diffs that it set aside."""
+    owner = disk.owner
+    engine.keep()
+    try:
+        checks = partial(checked, tables=owner.view.tables, key_index=owner.key_index)
+        record = step.record._replace(entries=list(map(checks, step.record.entries)))
+        replayed = replay(record, engine, owner.view, generate=generate)
+    except JoinGraphError as error:
+        engine.undo()
+        where = disk.folder.segment(step.first)
+        raise StoreError(f"{where}: record {step.number} cannot be replayed: {error}") from error
+    if generate and replayed.changes is not None:
+        disk.keep(step.number, replayed.changes.table)
+    return replayed.aside
 
 
 def told(steps: Iterator[Step], disk: Disk) -> Iterator[Step]:
     """Tell every second how far a long replay has come."""
-    last = time.monotonic()
-    show = shown_progress(f"{disk.folder.path}: KiB of the log replayed")
-    total = disk.log_bytes() // 1024
+    last, total = time.monotonic(), 0
+    show, before = shown_progress(f"{disk.folder.path}: KiB of the log replayed"), disk.behind
     for step in steps:
         yield step
         now = time.monotonic()
         if now - last > TOLD_EVERY_S:
-            done = min(disk.reader.bytes_read // 1024, total)
+            total = total or disk.log_bytes() // 1024
+            done = min((disk.behind - before) // 1024, total)
             log.info("%s: replayed %d of %d KiB of the log", disk.folder.path, done, total)
             show(done, total)
             last = now
-    show(total, total)
+    if total:
+        show(total, total)
 
 
 class Replayed(NamedTuple):
@@ -145,19 +166,20 @@ def replay(record: Record, engine: Engine, view: View, *, generate: bool) -> Rep
     said = record.said
     match record.kind:
         case "batch":
-            entries = [checked(each, view.tables) for each in record.entries]
+            entries = record.entries
             applied = engine.apply(entries, skip=bool(said["skip"]), generate=generate)
             if applied.refused and not said["skip"]:
                 raise StoreError("it removes rows that are not there")
             aside = applied.refused if said["quarantine"] else []
             return Replayed([set_aside(entries, each) for each in aside], applied.changes)
         case "load":
-            engine.load([checked(each, view.tables) for each in record.entries])
+            # Earlier versions logged loads that would be refused today; their folders still open.
+            engine.load(record.entries, check=False)
         case "expire":
             table = find_table(said["table"], view.tables)
             engine.expire(bind_expiry(view.plan, table, said["where"]), generate=False)
         case "index":
-            engine.index(str(said["column"]))
+            engine.index(indexable(view.plan, said["column"]))
         case "subscribe" | "ack" | "drop" | "rotate" | "close":
             pass
         case _:
@@ -165,12 +187,13 @@ def replay(record: Record, engine: Engine, view: View, *, generate: bool) -> Rep
     return Replayed([], None)
 
 
-def checked(entry: Entry, tables: Mapping[str, Table]) -> Entry:
+def checked(entry: Entry, tables: Mapping[str, Table], key_index: Sequence[str]) -> Entry:
     """Refuse an entry that does not fit its table."""
     table = find_table(entry.table, tables)
     for side, rows in (("pre", entry.pre), ("post", entry.post)):
         fits = rows is None or has_columns(rows, table)
-        if not fits and (side == "post" or not has_columns(rows, table.key_alone())):
+        by_key = side == "pre" and table.name in key_index
+        if not fits and not (by_key and has_columns(rows, table.key_alone())):
             raise StoreError(f"its rows of {table.name} have other columns")
     if entry.pre is not None and entry.post is not None and len(entry.pre) != len(entry.post):
         raise StoreError(f"its update of {table.name} has sides of two lengths")

@@ -9,8 +9,7 @@ change meets the others as they are by then, the earlier ones new, the later one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -25,7 +24,7 @@ from joingraph.expiry import Conditions
 from joingraph.expression import Expression
 from joingraph.factorised import Factorised
 from joingraph.filters.diffs import felt, side
-from joingraph.filters.folding import fold
+from joingraph.filters.loads import refused_load
 from joingraph.generators.count import count
 from joingraph.generators.diffs import Effect, effects
 from joingraph.generators.factorised import Factoriser
@@ -33,9 +32,10 @@ from joingraph.generators.fanout import fanout, joined
 from joingraph.generators.reading import read
 from joingraph.generators.rows import to_rows
 from joingraph.generators.starts import best_way
+from joingraph.generators.unanswered import new_unanswered, read_unanswered
 from joingraph.generators.why import why
 from joingraph.generators.why_not import why_not
-from joingraph.graph import Change, Diff, Graph, Move
+from joingraph.graph import Change, Diff, Graph, Image, Move
 from joingraph.kept_rows import block_name, dump_rows, images, read_rows
 from joingraph.maintainers.check import check
 from joingraph.maintainers.expire import expired
@@ -50,11 +50,11 @@ from joingraph.reading import Reading, Touched
 from joingraph.stats import stats
 from joingraph.stores.snapshot import Block
 from joingraph.streaming import one_table
+from joingraph.unanswered import Unanswered
 from joingraph.viewdiff import DiffRows
 from joingraph.ways import Way
 
 Changes = tuple[Change | Move, ...]
-CarryOut = Callable[[Diff], Changes]
 
 
 class ReferenceEngine:
@@ -65,17 +65,22 @@ class ReferenceEngine:
         self.graph = Graph(plan)
         self.look = look_ahead("global" if lookahead == "auto" else lookahead, self.graph)
         self.keys = KeyIndex(plan, key_index)
-        self.done: list[Diff] = []  # of the last batch that was kept, to be undone
+        self.lookahead, self.tables = lookahead, key_index
+        self.keep()
 
-    def load(self, entries: Sequence[Entry]) -> None:
-        """Insert rows without making view diffs, equal ones at once."""
+    def load(self, entries: Sequence[Entry], *, check: bool = True) -> None:
+        """Insert rows without making view diffs."""
+        fresh = [alias.index for alias in self.plan.aliases if not self.graph.size(alias.index)]
         admitted, _ = self.admit(entries)
-        diffs = [diff for _, of_row in admitted for diff in of_row]
-        for (alias, image), times in fold(diffs).items():
-            insert(self.graph, self.look, alias, image, times=times)
-        for diff in diffs:
-            self.keys.note(diff)
-        self.done = []
+        new: dict[int, list[Image]] = {}
+        self.keep()
+        for _, diffs in admitted:
+            for diff in diffs:
+                self.carry_out(diff)
+                if diff.post is not None:
+                    new.setdefault(diff.alias, []).append(diff.post)
+        if check and (found := new_unanswered(self.graph, self.look, new, fresh)):
+            raise refused_load(self.plan, entries, found)
 
     def apply(
         self,
@@ -84,23 +89,21 @@ class ReferenceEngine:
         skip: bool,
         generate: bool,
         silent: int = 0,
-        keep: bool = True,
         ready: Ready | None = None,
     ) -> Applied:
-        """Apply a batch whole, or raise and leave the graph as it was."""
+        """Apply a batch; after an exception, `undo` takes back what was done of it."""
         admitted, refused = self.admit(entries)
         if ready is not None:
             ready(refused)
         told_from = sum(entry.length for entry in entries[:silent])
         found: list[tuple[int, Effect]] = []
-        with self.atomic(keep=keep) as carry_out:
-            for number, diffs in admitted if skip or not refused else ():
-                for diff in diffs:
-                    changed = carry_out(diff)
-                    if generate and number >= told_from:
-                        found += self.effects(number, changed)
-            made = to_rows(self.plan, found)
-        return Applied(DiffRows.of(made), refused)
+        self.keep()
+        for number, diffs in admitted if skip or not refused else ():
+            for diff in diffs:
+                changed = self.carry_out(diff)
+                if generate and number >= told_from:
+                    found += self.effects(number, changed)
+        return Applied(DiffRows.of(to_rows(self.plan, found)), refused)
 
     def stream(
         self, entries: Sequence[Entry], *, skip: bool, generate: bool
@@ -110,27 +113,27 @@ class ReferenceEngine:
         return one_table(applied.changes.rows), applied.refused
 
     def factorise(
-        self, entries: Sequence[Entry], *, skip: bool, keep: bool = True
+        self, entries: Sequence[Entry], *, skip: bool
     ) -> tuple[Factorised, list[Refused]]:
         """Apply a batch as `apply` does, and give its view diffs as nested lists."""
         admitted, refused = self.admit(entries)
         factoriser = Factoriser(self.graph, self.look)
-        with self.atomic(keep=keep) as carry_out:
-            for number, diffs in admitted if skip or not refused else ():
-                paired = len(diffs) > 1 and any(diff.pre and diff.post for diff in diffs)
-                for diff in diffs:
-                    factoriser.add(number, carry_out(diff), paired=paired)
-            made = factoriser.made()
-        return made, refused
+        self.keep()
+        for number, diffs in admitted if skip or not refused else ():
+            paired = len(diffs) > 1 and any(diff.pre and diff.post for diff in diffs)
+            for diff in diffs:
+                factoriser.add(number, self.carry_out(diff), paired=paired)
+        return factoriser.made(), refused
 
     def fanout(self, entries: Sequence[Entry], *, skip: bool) -> tuple[int, bool, list[Refused]]:
         """Count the rows of a batch's view diffs, and say if that is exact; change nothing."""
         admitted, refused = self.admit(entries)
         found = []
-        with self.atomic(keep=False) as carry_out:
-            for _, diffs in admitted if skip or not refused else ():
-                counts = [fanout(self.graph, carry_out(diff)) for diff in diffs]
-                found.append(joined([each for each in counts if each.rows]))
+        self.keep()
+        for _, diffs in admitted if skip or not refused else ():
+            counts = [fanout(self.graph, self.carry_out(diff)) for diff in diffs]
+            found.append(joined(counts))
+        self.undo()
         return sum(each.rows for each in found), all(each.exact for each in found), refused
 
     def expire(self, conditions: Conditions, *, generate: bool) -> DiffRows:
@@ -141,12 +144,12 @@ class ReferenceEngine:
             for diff in expired(self.graph, self.plan.aliases[alias], conjuncts)
         ]
         found: list[tuple[int, Effect]] = []
-        with self.atomic(keep=True) as carry_out:
-            for number, diff in enumerate(gone):
-                changed = carry_out(diff)
-                if generate:
-                    found += self.effects(number, changed)
-            return DiffRows.of(to_rows(self.plan, found))
+        self.keep()
+        for number, diff in enumerate(gone):
+            changed = self.carry_out(diff)
+            if generate:
+                found += self.effects(number, changed)
+        return DiffRows.of(to_rows(self.plan, found))
 
     def effects(self, number: int, changed: Changes) -> Iterator[tuple[int, Effect]]:
         """Yield what changes do to the view, with the number of their base diff."""
@@ -154,25 +157,17 @@ class ReferenceEngine:
             for effect in effects(self.graph, self.look, change):
                 yield number, effect
 
-    @contextmanager
-    def atomic(self, *, keep: bool) -> Generator[CarryOut]:
-        """Let diffs be carried out one by one; undo them after an error, or unless `keep`."""
-        done: list[Diff] = []
-
-        def carry_out(diff: Diff) -> Changes:
-            changed = maintain(self.graph, self.look, diff)
-            done.append(diff)
-            self.keys.note(diff)
-            return changed
-
-        complete = False
-        try:
-            yield carry_out
-            complete = True
-        finally:
-            self.done = done
-            if not (complete and keep):
-                self.undo()
+    def carry_out(self, diff: Diff) -> Changes:
+        """Carry one diff out; `torn` says that an exception came in the middle of it."""
+        for image in diff.pre, diff.post:
+            if image is not None:
+                self.before.setdefault((diff.alias, image), self.graph.count(diff.alias, image))
+        self.is_torn = True
+        changed = maintain(self.graph, self.look, diff)
+        self.keys.note(diff)
+        self.done.append(diff)
+        self.is_torn = False
+        return changed
 
     def limit(self, memory_limit: int) -> None:
         """Refuse: plain objects take what they take."""
@@ -180,12 +175,47 @@ class ReferenceEngine:
             'memory_limit=… is kept by the compiled engine; leave out engine="reference"'
         )
 
+    @property
+    def is_whole(self) -> bool:
+        """True: no call ends in the middle but by an exception."""
+        return True
+
+    def keep(self) -> None:
+        """Keep what was done so far: `undo` does not reach behind it."""
+        self.before: dict[tuple[int, Image], int] = {}  # rows of images a batch has changed
+        self.done: list[Diff] = []
+        self.is_torn = False
+
     def undo(self) -> None:
-        """Take the last batch back, diff by diff."""
-        done, self.done = self.done, []
-        for alias, pre, post in reversed(done):
-            maintain(self.graph, self.look, Diff(alias, post, pre))
-            self.keys.note(Diff(alias, post, pre))
+        """Take the last batch back: diff by diff, or by making the graph anew if it is torn."""
+        if self.is_torn:
+            self.make_anew()
+        else:
+            self.is_torn = True
+            for alias, pre, post in reversed(self.done):
+                maintain(self.graph, self.look, Diff(alias, post, pre))
+                self.keys.note(Diff(alias, post, pre))
+        self.keep()
+
+    def make_anew(self) -> None:
+        """Make the graph anew of the rows that there were before the last batch.
+
+        A join tuple's counts are right even where what hangs on it is not.
+        """
+        rows = {
+            (each.alias, Image(each.key, row)): times
+            for tuples in self.graph.tuples
+            for each in tuples.values()
+            for row, times in each.rows.items()
+        }
+        made = ReferenceEngine(self.plan, self.lookahead, self.tables)
+        for (alias, image), times in (rows | self.before).items():
+            if times:
+                insert(made.graph, made.look, alias, image, times=times)
+                made.keys.note(Diff(alias, None, image))
+        for column in self.graph.indexes:
+            made.index(column)
+        self.graph, self.look, self.keys = made.graph, made.look, made.keys
 
     def dump(self) -> Iterator[Block]:
         """Write what is kept of the base rows; everything else follows from that."""
@@ -262,6 +292,10 @@ class ReferenceEngine:
     def index(self, column: str) -> None:
         """Keep a secondary index on an output column that is kept as it is."""
         index(self.graph, column)
+
+    def unanswered(self, conditions: Sequence[Expression]) -> Unanswered | None:
+        """Return a complete path that meets conditions and on which the view has no answer."""
+        return read_unanswered(self.graph, self.look, conditions)
 
     def why(self, asked: Asked) -> list[tuple[Kept, ...]]:
         """Find the complete paths behind a row of the view: what each alias keeps on it."""

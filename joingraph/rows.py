@@ -14,21 +14,25 @@ for only after a column has failed.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from joingraph import texts
 from joingraph.definition import Table
 from joingraph.errors import DiffError
-from joingraph.names import quoted, suggest
+from joingraph.names import quoted, short_repr, suggest
+from joingraph.python_values import python_value, scalar_text
+from joingraph.sound import FAILURES, check_sound, first_failing
+from joingraph.texts import is_text
 from joingraph.types import canonical, is_number, sql_name
 
 VALUE_CHARS_MAX = 80
 
-_FAILURES = (pa.ArrowException, ValueError, TypeError, OverflowError)
 _NUMPY_SCALARS = (np.integer, np.floating, np.bool_)
 
 
@@ -40,9 +44,15 @@ def to_table(rows: object, table: Table, entry: str) -> pa.Table:
     [{'tweetId': 7, 'text': 'hello'}]
     """
     found: Any = rows
-    if not isinstance(rows, pa.Table) or not found.schema.equals(table.nullable):
+    if isinstance(rows, pa.Table) and found.schema.equals(table.nullable):
+        check_sound(found, entry)
+    else:
         columns = _declared_columns(rows, table, entry)
         found = pa.Table.from_arrays(columns, schema=table.nullable)
+    if not texts.is_within(found, texts.ARRAY_BYTES_MAX):
+        for column, field in zip(found.columns, table.schema, strict=True):
+            if is_text(field.type):
+                _check_lengths(column, field, entry)
     for place in table.required:
         _check_null(found.column(place), table.schema.field(place), entry)
     return found
@@ -51,9 +61,11 @@ def to_table(rows: object, table: Table, entry: str) -> pa.Table:
 def _declared_columns(rows: Any, table: Table, entry: str) -> list[pa.ChunkedArray]:
     """Give the declared columns, of the declared types but for what may be NULL."""
     if isinstance(rows, pa.Table) and rows.schema.equals(table.schema):
+        check_sound(rows, entry)
         return list(rows.columns)
     arrow = _as_arrow(rows, entry)
     if arrow is not None:
+        check_sound(arrow, entry)
         named = dict(zip(arrow.column_names, arrow.columns, strict=True))
         order = _order(arrow.column_names, table, entry)
         return [
@@ -75,7 +87,10 @@ def _as_arrow(rows: Any, entry: str) -> pa.Table | None:
     elif isinstance(rows, pa.RecordBatchReader):
         named = rows.read_all()
     elif hasattr(rows, "__arrow_c_stream__"):
-        named = pa.table(rows)
+        try:
+            named = pa.table(rows)
+        except FAILURES as error:
+            raise DiffError(f"{entry}: rows that say they are Arrow are none: {error}") from None
     else:
         return None
     try:
@@ -110,13 +125,17 @@ def _cast(column: pa.ChunkedArray, field: pa.Field, entry: str) -> pa.ChunkedArr
     if column.type == field.type:
         return column
     if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+        column = texts.decoded(column)
     if not _may_cast(column.type, field.type):
         raise DiffError(f"{entry}: {_claim(field)}, found a column of {column.type}")
+    if is_text(field.type) and not texts.is_within(column, texts.ARRAY_BYTES_MAX):
+        wide = column.cast(texts.WIDE[field.type.id])
+        _check_lengths(wide, field, entry)
+        return texts.narrowed(wide, field.type)
     try:
         return _cast_exactly(column, field.type)
-    except _FAILURES:
-        row = _first_failing(
+    except FAILURES:
+        row = first_failing(
             len(column), lambda low, high: _cast_exactly(column[low:high], field.type)
         )
         raise _wrong(entry, row, field, f"{_text(column[row])} ({column.type})") from None
@@ -154,23 +173,10 @@ def _cast_exactly(column: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray
     return cast
 
 
-def _first_failing(length: int, read: Callable[[int, int], object]) -> int:
-    """Find the first row that cannot be read, by halving the rows that may hold it."""
-    low, high = 0, length
-    while high - low > 1:
-        middle = (low + high) // 2
-        try:
-            read(low, middle)
-            low = middle
-        except _FAILURES:
-            high = middle
-    return low
-
-
 def _text(scalar: pa.Scalar) -> str:
     """Show a value of Arrow; a time by its text, as Python's has no nanoseconds."""
     is_time = pa.types.is_timestamp(scalar.type)
-    return str(scalar.cast(pa.string())) if is_time else _shown(scalar.as_py())
+    return scalar_text(scalar) if is_time else _shown(python_value(scalar))
 
 
 def _columns(rows: object, table: Table, entry: str) -> list[Sequence[object]]:
@@ -180,12 +186,14 @@ def _columns(rows: object, table: Table, entry: str) -> list[Sequence[object]]:
             f"{entry}: rows are an Arrow table or a list of tuples or dicts, "
             f"found {type(rows).__name__}"
         )
-    rows = rows if isinstance(rows, list) else list(rows)
+    rows = list(rows)
     width = len(table.schema)
     if not rows:
         return [()] * width
     if isinstance(rows[0], Mapping):
         rows = _from_dicts(rows, table, entry)
+    elif not set(map(type, rows)) <= {tuple, list}:  # a class of the caller's may lie of its length
+        rows = [tuple(row) if isinstance(row, (tuple, list)) else row for row in rows]
     if not (_are_rows(rows) and set(map(len, rows)) == {width}):
         _refuse_shape(rows, table, entry)
     return list(zip(*rows, strict=True))
@@ -231,19 +239,28 @@ def _from_dicts(rows: list[Any], table: Table, entry: str) -> list[tuple[object,
 def _convert(values: Sequence[object], field: pa.Field, entry: str) -> pa.ChunkedArray:
     """Make a column of Python values, each of which must be one of the declared type."""
     try:
-        return pa.chunked_array([_array(values, field.type)], type=field.type)
-    except _FAILURES:
-        row = _first_failing(len(values), lambda low, high: _array(values[low:high], field.type))
+        found = _array(values, field.type)
+        chunks = found.chunks if isinstance(found, pa.ChunkedArray) else [found]
+        return pa.chunked_array(chunks, type=field.type)
+    except FAILURES:
+        for row, value in enumerate(values):
+            if isinstance(value, (str, bytes)) and _bytes_of(value) > texts.ARRAY_BYTES_MAX:
+                raise _too_long(entry, row, field, _bytes_of(value)) from None
+        row = first_failing(len(values), lambda low, high: _array(values[low:high], field.type))
         raise _wrong(entry, row, field, _found(values[row])) from None
 
 
-def _array(values: Sequence[object], type: pa.DataType) -> pa.Array:
+def _array(values: Sequence[object], type: pa.DataType) -> texts.Column:
     """Convert values to Arrow, or raise; which Python types are meant is decided here, not there.
 
+    Texts that do not fit one array come in several chunks.
     Arrow alone would take 1.0 for an integer, a datetime for a date and bytes for a string.
     """
     if any(issubclass(kind, _NUMPY_SCALARS) for kind in set(map(_type, values))):
         values = [value.item() if isinstance(value, _NUMPY_SCALARS) else value for value in values]
+    scalars: list[Any] = [value for value in values if isinstance(value, pa.Scalar)]
+    if scalars and all(value.type == type for value in scalars):
+        return _with_scalars(values, type)
     kinds = set(map(_type, values)) - {_NONE}
     if not kinds <= _kinds(type):
         raise TypeError("a value of another kind")
@@ -254,6 +271,13 @@ def _array(values: Sequence[object], type: pa.DataType) -> pa.Array:
         if any(_is_aware(value) is not aware for value in values if value is not None):
             raise TypeError("a time with and one without a zone")
     return pa.array(values, type)
+
+
+def _with_scalars(values: Sequence[object], type: pa.DataType) -> pa.Array:
+    """Convert values some of which are pyarrow scalars, as Python cannot hold them."""
+    others = [None if isinstance(value, pa.Scalar) else value for value in values]
+    scalars = [value if isinstance(value, pa.Scalar) else None for value in values]
+    return pc.coalesce(pa.array(scalars, type), _array(others, type))
 
 
 _NONE = type(None)
@@ -307,6 +331,30 @@ def _check_null(column: pa.ChunkedArray, field: pa.Field, entry: str) -> None:
         raise DiffError(f'{entry}, row {row}: column "{field.name}" is NOT NULL, found NULL')
 
 
+def _check_lengths(column: pa.ChunkedArray, field: pa.Field, entry: str) -> None:
+    """Refuse a value that no array could hold."""
+    lengths = texts.sizes([column], len(column))
+    row = int(np.argmax(lengths))
+    if lengths[row] > texts.ARRAY_BYTES_MAX:
+        raise _too_long(entry, row, field, int(lengths[row]))
+
+
+def _bytes_of(value: str | bytes) -> int:
+    """Tell how many bytes a text takes; one that is short for sure is not encoded."""
+    is_short = isinstance(value, bytes) or 4 * len(value) <= texts.ARRAY_BYTES_MAX
+    return len(value) if is_short else len(str(value).encode("utf-8", "surrogatepass"))
+
+
+def _too_long(entry: str, row: int, field: pa.Field, length: int) -> DiffError:
+    return _wrong(
+        entry,
+        row,
+        field,
+        f"a value of {length:,} bytes; one has at most {texts.ARRAY_BYTES_MAX:,}: split it, or keep"
+        " it elsewhere and its place here",
+    )
+
+
 def _wrong(entry: str, row: int, field: pa.Field, found: str) -> DiffError:
     return DiffError(f"{entry}, row {row}: {_claim(field)}, found {found}")
 
@@ -320,7 +368,9 @@ def _found(value: object) -> str:
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    if isinstance(value, (str, bytes)):
+        value = value[: VALUE_CHARS_MAX + 1]
+    text = scalar_text(value) if isinstance(value, pa.Scalar) else short_repr(value, 10_000)
     return text if len(text) <= VALUE_CHARS_MAX else text[:VALUE_CHARS_MAX] + "..."
 
 

@@ -1,11 +1,20 @@
-"""Expressions as people read them: SQL-like text for errors and explain."""
+"""Expressions as people read them: SQL-like text for errors and explain.
+
+Each part is written once, so the time is linear in the text. `brief` cuts what an error quotes:
+a view may have expressions of 100,000 characters, and a value may be longer.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 
+import pyarrow as pa
+
 from joingraph.expression import Call, Column, Expression, Literal
+from joingraph.python_values import shown
 from joingraph.types import sql_name
+
+QUOTED_CHARS_MAX = 1_000  # of one expression or value in an error
 
 _BETWEEN = {
     "equal": "=",
@@ -49,6 +58,14 @@ def show(expression: Expression) -> str:
             return _call(expression)
 
 
+def brief(text: str) -> str:
+    """Cut a text that an error quotes: its middle is left out if it is very long."""
+    if len(text) <= QUOTED_CHARS_MAX:
+        return text
+    half = (QUOTED_CHARS_MAX - 3) // 2
+    return f"{text[:half]} \N{HORIZONTAL ELLIPSIS} {text[-half:]}"
+
+
 def _literal(literal: Literal) -> str:
     value = literal.value
     if value is None or isinstance(value, bool):
@@ -57,34 +74,32 @@ def _literal(literal: Literal) -> str:
         return "'" + value.replace("'", "''") + "'"
     if isinstance(value, bytes):
         return f"X'{value.hex()}'"
-    if isinstance(value, dt.date):
-        return f"{sql_name(literal.type)} '{value}'"
+    if isinstance(value, dt.date | pa.Scalar):
+        return f"{sql_name(literal.type)} '{shown(value)}'"
     return str(value)
 
 
 def _call(call: Call) -> str:
     plain = _plain(call)
-    args = [show(arg) for arg in call.args]
     if plain in _BETWEEN:
-        return f" {_BETWEEN[plain]} ".join(_nested(arg) for arg in call.args)
+        return f" {_BETWEEN[plain]} ".join(map(_nested, call.args))
     if plain in _AFTER:
         return f"{_nested(call.args[0])} {_AFTER[plain]}"
     if plain in _BEFORE:
         return _BEFORE[plain] + _nested(call.args[0])
+    if plain == "in":
+        subject, *members = call.args
+        return f"{_nested(subject)} IN ({', '.join(map(show, members))})"
+    if plain == "like":
+        subject, pattern, *_ = call.args
+        return f"{_nested(subject)} LIKE {show(pattern)}"
+    args = [show(arg) for arg in call.args]
     if plain == "case":
         return _case(args)
-    if plain in ("in", "like"):
-        return _test(plain, call.args[0], args)
     if plain.removeprefix("try_").startswith(("cast", "parse")):
         word = "TRY_CAST" if plain.startswith("try_") else "CAST"
         return f"{word}({args[0]} AS {sql_name(call.type)})"
     return f"{plain}({', '.join(args)})"
-
-
-def _test(word: str, subject: Expression, args: list[str]) -> str:
-    if word == "in":
-        return f"{_nested(subject)} IN ({', '.join(args[1:])})"
-    return f"{_nested(subject)} LIKE {args[1]}"
 
 
 def _nested(expression: Expression) -> str:

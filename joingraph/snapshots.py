@@ -17,9 +17,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Lock, RLock, Thread
 
 from joingraph.errors import JoinGraphError, StoreError
+from joingraph.forks import FORKS
 from joingraph.journal import Journal
 from joingraph.keeping import write_beside
 from joingraph.stores.disk import Disk
@@ -29,37 +30,47 @@ SNAPSHOT_AFTER = 64 << 20  # bytes of log
 SHARE = 4  # of the last snapshot's file, that the log has to reach as well
 NICE = 5  # a snapshot is in nobody's way
 log = logging.getLogger("joingraph")
+# A child forked amid the start would keep the ends of pipes that the parent waits to see closed.
+STARTING = RLock()
 
 
 class Snapshots:
     """Takes the snapshots of one graph, one at a time: when asked to, and by itself."""
 
-    def __init__(self, journal: Journal, blocks: Callable[[], Iterable[Block]]) -> None:
-        self.journal, self.blocks = journal, blocks
+    def __init__(
+        self, journal: Journal, turn: Callable[[], Lock], blocks: Callable[[], Iterable[Block]]
+    ) -> None:
+        self.journal, self.turn, self.blocks = journal, turn, blocks
         self.failure: str | None = None  # of the last one that was begun by itself
         self._failed_at = 0  # how long the log was then
         self._beginning = Lock()
         self._thread: Thread | None = None
         self._process: subprocess.Popen[str] | None = None
         self._is_stopped = False
+        FORKS.watch(self._forked, STARTING)
+
+    def _forked(self, whole: bool) -> None:
+        """Leave the snapshot under way to the parent of this forked process."""
+        self._beginning, self._thread = Lock(), None
 
     def take(self) -> None:
         """Write the graph down as it is now."""
         journal = self.journal
+        journal.check_process()
         with journal.snapping:
-            with journal.changed:
-                disk = journal.store
-                if not isinstance(disk, Disk):
-                    raise StoreError(
-                        "this graph is kept in memory; make it with path=... to write it down"
-                    )
+            disk = journal.store
+            if not isinstance(disk, Disk):
+                raise StoreError(
+                    "this graph is kept in memory; make it with path=... to write it down"
+                )
+            with journal.changed, self.turn():
                 number, is_small = disk.rotate(), disk.is_small()
                 if is_small:
                     disk.write(journal.state, number, self.blocks())
             if not is_small:
                 self._run_beside(disk.folder.path, number)
-            with journal.changed:
-                old = disk.use_newest()
+            with journal.changed, self.turn():
+                old = disk.use(number)
                 journal.forget()
         disk.remove(old)  # which takes a while for a large file
 
@@ -83,12 +94,12 @@ class Snapshots:
             self.failure, self._failed_at = None, 0
         except (JoinGraphError, OSError, MemoryError) as error:
             if not self._is_stopped:
-                self.failure, self._failed_at = str(error), disk.behind
                 log.warning("%s: no snapshot was made: %s", disk.folder.path, error)
+                self.failure, self._failed_at = str(error), disk.behind
 
     def wait(self) -> None:
         """Wait until the one under way in the background is done."""
-        if self._thread is not None:
+        if self._thread is not None and self._thread.is_alive():
             self._thread.join()
 
     def stop(self) -> None:
@@ -103,19 +114,24 @@ class Snapshots:
     def _run_beside(self, path: Path, number: int) -> None:
         """Run a process that writes a snapshot, and wait for it."""
         roots = [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "joingraph.snapshots", str(path), str(number), str(os.getpid())],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, roots))},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        if self._is_stopped:
-            self._process.terminate()
-        _, text = self._process.communicate()
-        code, self._process = self._process.returncode, None
-        if code:
+        asked = "-m", "joingraph.snapshots", str(path), str(number), str(os.getpid())
+        with STARTING:
+            process = self._process = subprocess.Popen(
+                [sys.executable, *asked],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, roots))},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        try:
+            if self._is_stopped:
+                process.terminate()
+            _, text = process.communicate()
+        finally:
+            process.kill()  # which does nothing to one that has ended
+            self._process = None
+        if code := process.wait():
             said = text.strip().splitlines() or [f"it ended with code {code}"]
             raise StoreError(f"no snapshot of {path} was made: {said[-1]}")
 

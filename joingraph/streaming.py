@@ -10,14 +10,17 @@ applied whole, and their rows cut into blocks.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
+from threading import RLock
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import pyarrow as pa
 
 from joingraph.errors import StoreError
+from joingraph.forks import FORKS
 from joingraph.plan.model import Plan
 from joingraph.reading import is_total
+from joingraph.texts import blocks
 
 BLOCK = 65_536  # rows a block holds at the most
 
@@ -34,22 +37,35 @@ class Stream(Iterator[pa.RecordBatch]):
     def __init__(self, tables: Generator[pa.Table], end: Callable[[], None]) -> None:
         self._tables, self._end = tables, end
         self._blocks: Iterator[pa.RecordBatch] = iter(())
+        self._making = RLock()
+        FORKS.watch(self._forked, self._making)
+
+    def _forked(self, whole: bool) -> None:
+        """Go on in a forked child with a copy of the graph, unless a block was being made."""
+        if not whole:
+            self._tables, self._end = cut_off(), do_nothing
 
     def __next__(self) -> pa.RecordBatch:
-        while True:
-            block = next(self._blocks, None)
-            if block is not None:
-                return block
-            table = next(self._tables, None)
-            if table is None:
-                self._end()
-                raise StopIteration
-            self._blocks = iter(table.to_batches(max_chunksize=BLOCK))
+        try:
+            while (block := next(self._blocks, None)) is None:
+                with self._making:
+                    table = next(self._tables, None)
+                if table is None:
+                    break
+                self._blocks = blocks(table, BLOCK)
+        except BaseException:
+            self.close()
+            raise
+        if block is None:
+            self._end()
+            raise StopIteration
+        return block
 
     def close(self) -> None:
         """Finish the batch without its other blocks."""
         self._blocks = iter(())
-        self._tables.close()
+        with self._making:
+            self._tables.close()
         self._end()
 
     def __enter__(self) -> Self:
@@ -67,18 +83,14 @@ class Stream(Iterator[pa.RecordBatch]):
         self.close()
 
 
-class StreamingEngine:
-    """Stands where the engine is while it is in the middle of a batch."""
-
-    def __getattr__(self, asked: str) -> Any:
-        raise StoreError(
-            f"{asked}() has to wait: a stream of view diffs is open on this graph; read it to its"
-            " end, or close() it"
-        )
-
-
 def do_nothing() -> None:
     """End a stream whose batch was applied before."""
+
+
+def cut_off() -> Generator[pa.Table]:
+    """Refuse the other blocks in a child that was forked while one was made."""
+    raise StoreError("a block of this stream was being made when this process was forked")
+    yield  # so that this is a generator
 
 
 def one_table(table: pa.Table) -> Generator[pa.Table]:

@@ -18,12 +18,14 @@ import pyarrow as pa
 from joingraph.errors import StoreError
 from joingraph.factorised import Factorised
 from joingraph.journal import Journal
+from joingraph.names import is_unicode, short_repr
 from joingraph.stores.record import Record
 from joingraph.viewdiff import DiffRows, Forms, ViewDiff
 
 WAITING_BYTES = 256 << 20  # of view diffs that wait for a subscriber, unless it says otherwise
 SUBSCRIBERS_MAX = 1_000
 NAME_CHARS_MAX = 200
+TIMEOUT_MAX = 1_000_000  # seconds; more than a lock can wait on some systems
 WHEN_FULL = ("block", "drop")
 
 
@@ -44,6 +46,11 @@ class Subscription:
 
     def next(self, timeout: float | None = None) -> ViewDiff | None:
         """Give the next batch's view diffs, waiting for it if it must; None when time is up."""
+        if timeout is not None and not can_wait(timeout):
+            raise ValueError(
+                f"next(timeout) takes seconds, {TIMEOUT_MAX:,} at the most, or None; found"
+                f" {short_repr(timeout)}"
+            )
         journal = self._journal
         with journal.changed:
             journal.changed.wait_for(self._has_more, timeout)
@@ -58,6 +65,7 @@ class Subscription:
     def told(self, diff: ViewDiff) -> bool:
         """Pass over the next batch, if this is it: who applied it has its view diffs already."""
         journal = self._journal
+        journal.check_process()
         with journal.changed:
             found = journal.next_after(self._seen)
         if found is None or found.seq != diff.seq:
@@ -69,21 +77,24 @@ class Subscription:
     def _has_more(self) -> bool:
         """Say whether a batch waits; raise if this subscriber gets nothing more."""
         self._journal.check_open()
+        self._journal.check_process()
         self._journal.subscriber(self.name)
         return self._journal.next_after(self._seen) is not None
 
     def ack(self, seq: int) -> None:
         """Say that all view diffs up to a batch are done with; they never come again."""
         journal = self._journal
+        journal.check_process()
         with journal.changed:
             acked = journal.subscriber(self.name).acked
             if not is_whole(seq) or not acked <= seq <= self._seen:
                 raise StoreError(
                     f"subscriber {self.name!r} can acknowledge batches {acked} to {self._seen},"
-                    f" which it has been told; found {seq!r:.100}"
+                    f" which it has been told; found {short_repr(seq)}"
                 )
             said = {"name": self.name, "seq": seq}
-            number = journal.commit(Record("ack", journal.state.seq, said))
+            with journal.idle_turn():
+                number = journal.commit(Record("ack", journal.state.seq, said))
         journal.store.sync(number)
 
     def waiting_bytes(self) -> int:
@@ -94,12 +105,17 @@ class Subscription:
 
 def is_name(given: object) -> bool:
     """Hold of what can name a subscriber."""
-    return isinstance(given, str) and 0 < len(given) <= NAME_CHARS_MAX
+    return isinstance(given, str) and 0 < len(given) <= NAME_CHARS_MAX and is_unicode(given)
 
 
 def is_whole(given: object) -> bool:
     """Hold of a whole number."""
-    return isinstance(given, int)
+    return isinstance(given, int) and not isinstance(given, bool)
+
+
+def can_wait(given: object) -> bool:
+    """Hold of a number of seconds that can be waited; NaN is none."""
+    return isinstance(given, (int, float)) and given < TIMEOUT_MAX
 
 
 def as_rows(changes: pa.Table) -> Forms:
@@ -107,32 +123,41 @@ def as_rows(changes: pa.Table) -> Forms:
     return Forms(lambda: DiffRows.of(changes), None, partial(Factorised, {}, changes))
 
 
-def subscribe(journal: Journal, name: str, *, max_bytes: int, when_full: str) -> Subscription:
+def subscribe(journal: Journal, name: str, *, max_bytes: int, when_full: object) -> Subscription:
     """Find a subscriber, or make it, to be told of the batches from now on."""
     if not is_name(name):
         raise StoreError(
-            f"a subscriber is named by 1 to {NAME_CHARS_MAX} characters, found {name!r:.100}"
+            f"a subscriber is named by 1 to {NAME_CHARS_MAX} characters, found {short_repr(name)}"
         )
-    if when_full not in WHEN_FULL or not is_whole(max_bytes) or max_bytes < 1:
+    if (
+        not isinstance(when_full, str)
+        or when_full not in WHEN_FULL
+        or not is_whole(max_bytes)
+        or not 0 < max_bytes < 1 << 62
+    ):
         raise StoreError(
-            f"subscribe({name!r:.100}): max_bytes is a positive number and when_full is one of"
-            f" {', '.join(WHEN_FULL)}; found {max_bytes!r:.100} and {when_full!r:.100}"
+            f"subscribe({short_repr(name)}): max_bytes is a positive number and when_full is one of"
+            f" {', '.join(WHEN_FULL)}; found {short_repr(max_bytes)} and {short_repr(when_full)}"
         )
+    journal.check_process()
     with journal.changed:
         if name in journal.state.subscribers:
             return Subscription(name, journal)
         if len(journal.state.subscribers) >= SUBSCRIBERS_MAX:
             raise StoreError(f"there are {SUBSCRIBERS_MAX:,} subscribers, the most there can be")
         said = {"name": name, "bytes": max_bytes, "full": when_full}
-        number = journal.commit(Record("subscribe", journal.state.seq, said))
+        with journal.idle_turn():
+            number = journal.commit(Record("subscribe", journal.state.seq, said))
         journal.store.sync(number)
         return Subscription(name, journal)
 
 
 def unsubscribe(journal: Journal, name: str) -> None:
     """Forget a subscriber."""
+    journal.check_process()
     with journal.changed:
-        if name not in journal.state.subscribers:
-            raise StoreError(f"there is no subscriber {name!r:.100}")
-        number = journal.commit(Record("drop", journal.state.seq, {"name": name}))
+        if not is_name(name) or name not in journal.state.subscribers:
+            raise StoreError(f"there is no subscriber {short_repr(name)}")
+        with journal.idle_turn():
+            number = journal.commit(Record("drop", journal.state.seq, {"name": name}))
     journal.store.sync(number)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from joingraph.definition import Table
 from joingraph.errors import ViewError
-from joingraph.names import quoted, suggest
+from joingraph.names import plain_items, quoted, short_repr, suggest
 from joingraph.sql.create import read_create
 from joingraph.sql.parse import check_dialect, parse_one, too_deep
 from joingraph.sql.place import describe
@@ -37,6 +37,9 @@ _SPARK_TYPES = {
     "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_ntz": pa.timestamp("us"),
 }
+
+
+TAKEN = "tables= takes the declarations of the base tables by name, {name: CREATE TABLE text}"
 
 
 def declare(name: str, declaration: object, dialect: str = "spark") -> Table:
@@ -65,7 +68,8 @@ def declare(name: str, declaration: object, dialect: str = "spark") -> Table:
 
 def declare_all(declarations: Mapping[str, object], dialect: str = "spark") -> dict[str, Table]:
     """Declare several tables, each under its name."""
-    return {name: declare(name, each, dialect) for name, each in declarations.items()}
+    items = plain_items(declarations, TAKEN)
+    return {name: declare(name, each, dialect) for name, each in items}
 
 
 def _checked(name: str, schema: pa.Schema, key: tuple[str, ...]) -> Table:
@@ -104,7 +108,9 @@ def _from_spark(name: str, struct: Any) -> pa.Schema:
     """Read a Spark StructType by its JSON form, so that Spark need not be there."""
     value = struct.jsonValue()
     if not isinstance(value, dict) or value.get("type") != "struct":
-        raise ViewError(f"table {quoted(name)}: a Spark schema is a StructType, found {value!r}")
+        raise ViewError(
+            f"table {quoted(name)}: a Spark schema is a StructType, found {short_repr(value)}"
+        )
     return pa.schema([_spark_field(name, each) for each in value["fields"]])
 
 

@@ -177,7 +177,9 @@ def _common_number(a: pa.DataType, b: pa.DataType, dialect: str) -> pa.DataType 
     if a == b:
         return a
     if a in INTEGERS and b in INTEGERS:
-        return wider_integer(a, b)
+        # DuckDB has HUGEINT for UBIGINT beside a signed type; 20 digits hold the same numbers.
+        of_both = pa.decimal128(20, 0) if dialect == "duckdb" else None
+        return wider_integer(a, b) or of_both
     if pa.float64() in (a, b):
         return pa.float64()
     if pa.float32() in (a, b):

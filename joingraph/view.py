@@ -15,6 +15,14 @@ from joingraph.sql import define
 from joingraph.tables import declare_all
 
 
+def check_view(asked: str, given: object) -> None:
+    """Raise TypeError if a caller gave something else for a view."""
+    if not isinstance(given, View):
+        raise TypeError(
+            f"{asked} takes a joingraph.View, found {type(given).__name__}; write View(sql, tables)"
+        )
+
+
 class View:
     """A join view over declared base tables, refused here and now if it is not one we maintain.
 
@@ -30,9 +38,21 @@ class View:
     """
 
     def __init__(self, sql: str, tables: Mapping[str, object], dialect: str = "spark") -> None:
+        self._understand(sql, declare_all(tables, dialect), dialect, is_stored=False)
+
+    @classmethod
+    def stored(cls, sql: str, tables: Mapping[str, Table], dialect: str) -> View:
+        """Make a view that a folder holds, whatever names its columns have."""
+        made = cls.__new__(cls)
+        made._understand(sql, declare_all(tables, dialect), dialect, is_stored=True)
+        return made
+
+    def _understand(
+        self, sql: str, tables: Mapping[str, Table], dialect: str, *, is_stored: bool
+    ) -> None:
         self.sql, self.dialect = sql, dialect
-        self.tables: Mapping[str, Table] = declare_all(tables, dialect)
-        self.definition = define(sql, self.tables, dialect)
+        self.tables = tables
+        self.definition = define(sql, tables, dialect, is_stored=is_stored)
         self.plan = build(self.definition)
 
     def __repr__(self) -> str:

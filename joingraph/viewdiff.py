@@ -24,7 +24,10 @@ import pyarrow.compute as pc
 
 from joingraph.errors import DiffError
 from joingraph.expression import Value
-from joingraph.words import Word, bits_of, to_words
+from joingraph.names import quoted
+from joingraph.python_values import python_values
+from joingraph.texts import codes, is_text, taken, whole
+from joingraph.words import Word, bits_of, words_of
 
 if TYPE_CHECKING:
     from joingraph.factorised import Factorised
@@ -69,7 +72,8 @@ class DiffRows:
     @classmethod
     def of(cls, table: pa.Table) -> DiffRows:
         """Take a table that has its `_diff` already."""
-        return cls(table.drop_columns([DIFF.name]), lambda: table.column(DIFF.name))
+        last = table.num_columns - 1
+        return cls(table.select(range(last)), lambda: table.column(last))
 
     @cached_property
     def table(self) -> pa.Table:
@@ -141,11 +145,12 @@ class ViewDiff:
         With `positions` also `_seq`, the batch, and `_diff`, the base diff in it; folded rows have
         no `_diff`.
         """
-        if not positions:
-            return self._folded() if net else self._changes.rows
-        rows = self._folded() if net else self._changes.table
-        seq = pa.array(np.full(rows.num_rows, self.seq, np.int64))
-        return rows.add_column(self._width + len(HAPPENED), "_seq", seq)
+        rows = self._folded() if net else self._changes.table if positions else self._changes.rows
+        if positions:
+            seq = pa.array(np.full(rows.num_rows, self.seq, np.int64))
+            rows = rows.add_column(self._width + len(HAPPENED), "_seq", seq)
+        check_names("to_arrow()", rows.schema)
+        return rows
 
     def changes(self) -> pa.Table:
         """Give the rows as they are kept: `to_arrow` with positions, but for `_seq`."""
@@ -158,6 +163,8 @@ class ViewDiff:
         """
         if self._forms.idiffs is None:
             raise DiffError("no i-diffs are known of this view diff; its rows say the same")
+        if self._forms.rows is not None:
+            check_names("idiffs()", self._changes.rows.schema)
         return self._forms.idiffs()
 
     def factorised(self) -> Factorised:
@@ -169,6 +176,8 @@ class ViewDiff:
             raise DiffError(
                 'this batch was applied with form="idiffs"; apply it with form="factorised"'
             )
+        if self._forms.rows is not None:
+            check_names("factorised()", self._changes.rows.schema)
         return self._forms.factorised()
 
     def _folded(self) -> pa.Table:
@@ -177,11 +186,22 @@ class ViewDiff:
         return fold(self._changes.rows)
 
 
+def check_names(asked: str, schema: pa.Schema) -> None:
+    """Refuse columns of which two have one name, as those of a view of before may."""
+    twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+    if twice:
+        raise DiffError(
+            f"{asked} would have two columns called {', '.join(map(quoted, twice))}: the view's,"
+            " and what view diffs say beside it; ask rows() or net(), or rename the view's with"
+            " graph.rebuild(View('SELECT ... AS ...', tables))"
+        )
+
+
 def folded(changes: pa.Table, width: int) -> pa.Table:
     """Fold a view diff over the whole batch, in the order of the rows' first appearances."""
     rows = changes.select(range(width))
     keys = {f"c{at}": told_apart(column) for at, column in enumerate(rows.columns)}
-    by = signed_counts(changes)
+    by = signed_counts(changes, width)
     told = pa.table({**keys, "_by": pa.array(by), "_at": pa.array(np.arange(len(by)))})
     groups = told.group_by(list(keys), use_threads=False)
     found = groups.aggregate([("_by", "sum"), ("_at", "min")])
@@ -191,11 +211,11 @@ def folded(changes: pa.Table, width: int) -> pa.Table:
     return left_over(changes, width, first[left], balance[left])
 
 
-def signed_counts(changes: pa.Table) -> Numbers:
+def signed_counts(changes: pa.Table, width: int) -> Numbers:
     """Say how often each row came, below zero for one that went."""
-    changed = changes["_change_type"].combine_chunks()
+    changed, counts = changes.column(width).combine_chunks(), changes.column(width + 1)
     signs = np.array([SIGNS[word] for word in changed.dictionary.to_pylist()], np.int64)
-    by: Numbers = signs[changed.indices.to_numpy()] * changes["_count"].to_numpy()
+    by: Numbers = signs[changed.indices.to_numpy()] * counts.to_numpy()
     return by
 
 
@@ -203,27 +223,30 @@ def left_over(changes: pa.Table, width: int, first: Numbers, balance: Numbers) -
     """Keep some rows of a view diff, each with its balance."""
     codes = np.where(balance > 0, CODES["insert"], CODES["delete"]).astype(np.int8)
     rows = changes.select(range(width))
-    rows = rows if len(first) == len(rows) else rows.take(first)
+    rows = rows if len(first) == len(rows) else taken(rows, first)
     return beside(rows, pa.array(codes), pa.array(np.abs(balance)))
 
 
 def told_apart(column: pa.ChunkedArray) -> pa.Array:
     """Give a column whose values are equal exactly where the words of another are."""
-    whole = column.combine_chunks()
-    if not pa.types.is_floating(whole.type):
-        return whole
-    nan = pa.scalar(float("nan"), whole.type)
-    return pc.if_else(pc.is_nan(whole), nan, whole).view(bits_of(whole.type))
+    if is_text(column.type):
+        return pa.array(codes(column))
+    found = whole(column)
+    if not pa.types.is_floating(found.type):
+        return found
+    nan = pa.scalar(float("nan"), found.type)
+    return pc.if_else(pc.is_nan(found), nan, found).view(bits_of(found.type))
 
 
 def word_rows(table: pa.Table, width: int) -> Iterable[tuple[Word, ...]]:
     """Give the view's rows as words, by which they are told apart."""
-    columns = [to_words(column.combine_chunks()) for column in table.columns[:width]]
+    columns = [words_of(column) for column in table.columns[:width]]
     return zip(*columns, strict=True)
 
 
 def listed(table: pa.Table, width: int) -> list[ViewRow]:
     """List the rows of a view diff as Python values."""
-    columns = [column.to_pylist() for column in table.columns[:width]]
-    kinds, counts = table["_change_type"].to_pylist(), table["_count"].to_pylist()
+    columns = [python_values(column) for column in table.columns[:width]]
+    # By place: a view of before may have columns of these names.
+    kinds, counts = (table.column(at).to_pylist() for at in (width, width + 1))
     return list(zip(kinds, zip(*columns, strict=True), counts, strict=True))

@@ -15,6 +15,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from joingraph.texts import Column, is_text, narrowed, whole
+
 Word = bool | int | Decimal | str | bytes | None
 
 FLOATS = {pa.float32().id, pa.float64().id}
@@ -36,10 +38,20 @@ def to_words(column: pa.Array) -> list[Word]:
     return words
 
 
+def words_of(column: pa.ChunkedArray) -> list[Word]:
+    """Turn a column of several chunks into words."""
+    return [word for chunk in column.chunks for word in to_words(chunk)]
+
+
 def from_words(words: Sequence[Word], kind: pa.DataType) -> pa.Array:
-    """Turn words back into a column of the type they came from."""
+    """Turn words back into an array of the type they came from, a wide one if texts need that."""
     bits = bits_of(kind)
-    return pa.array(words, kind) if bits is None else pa.array(words, bits).view(kind)
+    return whole(pa.array(words, kind)) if bits is None else pa.array(words, bits).view(kind)
+
+
+def column_of(words: Sequence[Word], kind: pa.DataType) -> Column:
+    """Turn words back into a column of the type they came from, in as many chunks as it takes."""
+    return narrowed(pa.array(words, kind), kind) if is_text(kind) else from_words(words, kind)
 
 
 def normal(column: pa.Array) -> pa.Array:

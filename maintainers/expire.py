@@ -13,6 +13,7 @@ from itertools import repeat
 import numpy as np
 import pyarrow as pa
 
+from joingraph import texts
 from joingraph.evaluate import holds
 from joingraph.expression import Expression, columns_of
 from joingraph.graph import Diff, Graph, Image, JoinTuple, Row
@@ -29,11 +30,26 @@ def expired(graph: Graph, alias: AliasPlan, conditions: Sequence[Expression]) ->
     """Yield the delete of each base row of an alias on which every condition is TRUE."""
     places = list(candidates(graph, alias, conditions))
     for condition in conditions:
-        given = kept(graph, alias, condition, places)
-        true = np.asarray(holds(condition, given, len(places)), dtype=bool)
-        places = [place for place, keep in zip(places, true.tolist(), strict=True) if keep]
+        places = [place for some in bounded(places) for place in met(graph, alias, condition, some)]
     for at, row in places:
         yield from repeat(Diff(alias.index, Image(at.key, row), None), at.rows[row])
+
+
+def bounded(places: Sequence[Place]) -> Iterator[Sequence[Place]]:
+    """Cut tuples so that each part has text for a block at most."""
+    words = ((*row, *(word for words in at.key for word in words)) for at, row in places)
+    lengths = np.fromiter(map(texts.length_of, words), np.int64, len(places))
+    for span in texts.spans(lengths, texts.BLOCK_BYTES):
+        yield places[span]
+
+
+def met(
+    graph: Graph, alias: AliasPlan, condition: Expression, places: Sequence[Place]
+) -> Iterator[Place]:
+    """Yield the tuples on which a condition is TRUE."""
+    given = kept(graph, alias, condition, places)
+    true = holds(condition, given, len(places)).to_pylist()
+    return (place for place, keep in zip(places, true, strict=True) if keep)
 
 
 def candidates(graph: Graph, alias: AliasPlan, conditions: Sequence[Expression]) -> Iterator[Place]:

@@ -19,7 +19,8 @@ from joingraph.expression import Column
 from joingraph.graph import Diff, Image, Row
 from joingraph.plan.kept import kept_slot
 from joingraph.plan.model import AliasPlan, Plan, Slot
-from joingraph.words import from_words, to_words
+from joingraph.python_values import python_value, value_text
+from joingraph.words import from_words, words_of
 
 
 class KeyIndex:
@@ -50,7 +51,7 @@ class KeyIndex:
     def given(self, alias: int, keys: pa.Table) -> Iterable[Row]:
         """Turn keys that a caller gave into words as an alias keeps them."""
         pairs = zip(keys.columns, self.slots[alias], strict=True)
-        columns = [to_words(column.combine_chunks().cast(slot.stored)) for column, slot in pairs]
+        columns = [words_of(column.cast(slot.stored)) for column, slot in pairs]
         return zip(*columns, strict=True)
 
     def holds_all(self, table: str) -> bool:
@@ -109,10 +110,12 @@ def twice_text(index: KeyIndex, alias: int, key: Row) -> str:
     """Tell which key two rows have."""
     table = index.plan.definition.tables[index.plan.aliases[alias].table]
     values = [
-        from_words([word], slot.stored).to_pylist()[0]
+        python_value(from_words([word], slot.stored)[0])
         for word, slot in zip(key, index.slots[alias], strict=True)
     ]
-    pairs = ", ".join(f"{name}={value!r}" for name, value in zip(table.key, values, strict=True))
+    pairs = ", ".join(
+        f"{name}={value_text(value)}" for name, value in zip(table.key, values, strict=True)
+    )
     return (
         f"{table.name} already has a row with the key ({pairs}), and its keys are indexed;"
         " delete or update that row first"

@@ -78,7 +78,7 @@ class GlobalLook(NoLook):
             value, seat = at.values[entry], self.graph.seats[at.alias][entry]
             cleared, value.waiting[seat] = value.waiting[seat], {}
             for dead, its_entry in cleared:
-                del dead.witness[its_entry]
+                dead.witness.pop(its_entry, None)
             arrived += cleared
 
     def left(self, old: JoinTuple) -> None:
@@ -93,8 +93,9 @@ class GlobalLook(NoLook):
         for _, value, seat in others(self.graph, at, entry):
             if not any(self.is_open(each, self.entry(each, value)) for each in value.tuples[seat]):
                 if entry is not None:
-                    at.witness[entry] = (value, seat)
+                    # In this order: a flag that does not wait would never be cleared.
                     value.waiting[seat][at, entry] = None
+                    at.witness[entry] = (value, seat)
                 return False
         return True
 

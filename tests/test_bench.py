@@ -21,9 +21,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import joingraph as jg
 from joingraph.bench import cli
 from joingraph.bench.checksum import Tally, tally
 from joingraph.bench.churn import DELETE, INSERT, STEPS
+from joingraph.bench.consumer import consume_each
 from joingraph.bench.data import SIZES, read_columns, write_base, write_fanout
 from joingraph.bench.engine import run
 from joingraph.bench.record import Run, Spec, parse
@@ -327,3 +329,24 @@ def test_figures_are_drawn_from_result_files(tmp_path: Path, folder: Path) -> No
     draw = [sys.executable, "-m", "benchmarks.plots", "--results", str(tmp_path)]
     subprocess.run([*draw, "--figures", str(tmp_path)], cwd=ROOT, check=True)
     assert {path.stem for path in tmp_path.glob("*.svg")} == {"fanout", "kinds", "scan"}
+
+
+@pytest.mark.parametrize("fans", (131_073, 300_000))
+def test_a_compiled_consumer_sees_every_row(fans: int) -> None:
+    made = jg.JoinGraph(
+        jg.View(
+            "SELECT F.fan, T.id FROM follower F JOIN tweet T ON F.author = T.author",
+            {
+                "follower": "CREATE TABLE follower (author BIGINT, fan BIGINT)",
+                "tweet": "CREATE TABLE tweet (author BIGINT, id BIGINT)",
+            },
+        )
+    )
+    rows = pa.table({"author": pa.repeat(pa.scalar(1), fans), "fan": pa.array(range(fans))})
+    made.load({"follower": rows})
+    batch = [("insert", "tweet", [(1, 5)]), ("update", "tweet", [(1, 5)], [(1, 6)])]
+    assert consume_each(made, batch).tuples == 3 * fans
+    made.compile()
+    back = [("insert", "tweet", [(1, 5)]), ("delete", "tweet", [(1, 5)])]
+    assert consume_each(made, back).tuples == 2 * fans
+    assert made.count() == fans

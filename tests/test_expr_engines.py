@@ -225,9 +225,17 @@ def against_duckdb(
     except duckdb.Error:
         theirs = duck.sql(f"SELECT TRY({text}) AS z FROM t").to_arrow_table()["z"]
         ours = [None if each == FAILED else each for each in ours]
-    if expression.type != theirs.type and pa.null() not in (expression.type, theirs.type):
+    if not ("u64" in text and is_shorter(expression.type, theirs.type)) and (
+        expression.type != theirs.type and pa.null() not in (expression.type, theirs.type)
+    ):
         return [f"{expression.type}, not {theirs.type}"]
     return differences(ours, theirs.to_pylist())
+
+
+def is_shorter(ours: pa.DataType, theirs: pa.DataType) -> bool:
+    """Hold if a decimal has the digits it needs, where DuckDB has a HUGEINT or its 38 digits."""
+    both = pa.types.is_decimal(ours) and pa.types.is_decimal(theirs)
+    return bool(both) and ours.scale == theirs.scale and theirs.precision == 38
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -25,6 +25,22 @@ def graph() -> jg.JoinGraph:
     return found
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_join_attribute_may_be_the_word_for_null(engine: str) -> None:
+    """The batch was applied, so it answers in all forms."""
+    word = -0x7A3F9D215C8EB461
+    tables = {
+        "follower": "CREATE TABLE follower (author BIGINT, fan BIGINT)",
+        "tweet": "CREATE TABLE tweet (author BIGINT, id BIGINT)",
+    }
+    sql = "SELECT F.author, F.fan FROM follower F JOIN tweet T ON F.author = T.author"
+    made = jg.JoinGraph(jg.View(sql, tables), engine=engine)
+    made.insert("follower", [(word, 1), (7, None)])
+    diff = made.insert("tweet", [(word, 5), (word, 5), (7, 6), (8, 9)])
+    assert sorted(diff.net(), key=repr) == [("insert", (word, 1), 2), ("insert", (7, None), 1)]
+    assert len(diff.idiffs()) == 2
+
+
 def test_rows_come_in_the_order_of_the_diffs(graph: jg.JoinGraph) -> None:
     out = graph.apply(
         [

@@ -151,21 +151,24 @@ def test_a_batch_that_fails_while_its_rows_are_computed_leaves_no_trace() -> Non
     ]
     with pytest.raises(DiffError):
         twins.compiled.apply(read_batch(bad, twins.view.tables), skip=False, generate=True)
+    twins.compiled.undo()
     twins.agree()
 
 
-def test_a_batch_that_is_not_kept_gives_its_view_diffs_and_leaves_no_trace() -> None:
+def test_a_batch_that_is_undone_gives_its_view_diffs_and_leaves_no_trace() -> None:
     """What `what_if` needs; the first entries may be silent."""
     twins = Twins(SHAPES["node of two links"], "exact")
     batches = feed(twins, 6)
     twins.load(batches.inserts(9))
     batch = batches.batch(9)
     for silent in (0, 4):
-        asked = {"skip": True, "generate": True, "silent": silent, "keep": False}
+        asked = {"skip": True, "generate": True, "silent": silent}
         found, expected = (
             bag(engine.apply(batch, **asked)) for engine in (twins.compiled, twins.reference)
         )
         assert found == expected
+        twins.compiled.undo()
+        twins.reference.undo()
         twins.agree()
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import datetime as dt
 import time
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+import joingraph as jg
 from joingraph.errors import DiffError
 from joingraph.rows import to_table
 from joingraph.tables import declare
+from tests import ENGINES
 
 UTC = dt.UTC
 TWEET = declare("tweet", "CREATE TABLE tweet (tweetId BIGINT NOT NULL, text STRING)")
@@ -277,3 +280,29 @@ def test_the_row_is_found_also_at_the_end_of_many() -> None:
     rows.append(("x", "x"))
     assert refusal(rows).startswith('insert into tweet, row 100000: column "tweetId" is BIGINT')
     assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        (pa.array([b"ok", b"\xff"]).view(pa.string()), "STRING"),
+        (pa.array([b"ok", b"\xed\xa0\x80"]).view(pa.string()).cast(pa.large_string()), "STRING"),
+        (pa.array([b"\1" * 16] * 2, pa.binary(16)).view(pa.decimal128(10, 2)), "DECIMAL(10, 2)"),
+    ],
+)
+def test_bytes_that_are_no_value_of_their_type_are_refused(
+    engine: str, column: pa.Array, kind: str, tmp_path: Path
+) -> None:
+    view = jg.View("SELECT s FROM t", {"t": f"CREATE TABLE t (s {kind})"})
+    rows = pa.table({"s": column})
+    with jg.JoinGraph(view, tmp_path / "g", engine=engine) as graph:
+        for refused in (
+            lambda: graph.insert("t", rows),
+            lambda: graph.load({"t": rows}),
+            lambda: graph.insert("t", rows.to_batches()[0]),
+        ):
+            with pytest.raises(DiffError, match=r'row [01]: column "s" holds what is no value'):
+                refused()
+        assert (graph.seq, graph.count()) == (0, 0)
+    jg.open(tmp_path / "g").close()

@@ -117,6 +117,8 @@ def test_spark_fails_in_ansi_mode(text: str) -> None:
 @pytest.mark.parametrize(
     ("dialect", "text", "answer"),
     [
+        *((dialect, "'o''b'", "o'b") for dialect in ("duckdb", "postgres", "sqlite")),
+        *((dialect, "''''", "'") for dialect in ("duckdb", "postgres", "sqlite")),
         ("postgres", "-7 / 2", -3),
         ("postgres", "CAST(2.5::FLOAT8 AS INT)", 2),
         ("postgres", "CAST(2.5 AS INT)", 3),
@@ -173,6 +175,9 @@ def test_postgres_fails_where_it_does(text: str) -> None:
         ("spark", "i AND p", "has to be BOOLEAN"),
         ("spark", "d - d", "do not go together"),
         ("spark", "'a' 'b'", "side by side"),
+        ("spark", "'a' \"b\"", "side by side"),
+        ("spark", "'a'/**/'b'", "side by side"),
+        ("duckdb", "'a' 'b'", "side by side"),
         ("spark", "i BETWEEN SYMMETRIC 1 AND 2", "this form"),
         ("spark", "CAST(x AS STRING)", "not taken"),
         ("postgres", "n / 3", "digits by the values"),

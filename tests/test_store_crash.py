@@ -13,6 +13,15 @@ from tests import ENGINES
 ROOT = Path(__file__).parent.parent
 
 
+def test_readers_beside_a_writer_see_the_view_after_some_batch() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.crash.readers", "--refreshes", "1", "--batches", "100"],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "answers compared" in done.stdout
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_nothing_acknowledged_is_lost_in_50_kills(engine: str) -> None:
     # In a process of its own, which has no threads and may fork.

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 import joingraph as jg
 from joingraph.stores import log
+from tests import ENGINES
 from tests.faults import Faults
 
 SQL = "SELECT r.a, r.n FROM r"
 TABLES = {"r": "CREATE TABLE r (a BIGINT, n BIGINT)"}
 VIEW = jg.View(SQL, TABLES)
+KEYED = jg.View(SQL, {"r": "CREATE TABLE r (a BIGINT, n BIGINT, PRIMARY KEY (a, n))"})
 BATCHES = 6
 ENOUGH = 1_000  # steps are fewer
 
@@ -83,6 +88,36 @@ def test_the_next_open_is_right_whichever_step_fails(
     raise AssertionError("the work takes more steps than were tried")
 
 
+@pytest.mark.parametrize("lasts", [False, True], ids=["once", "from then on"])
+def test_the_folder_is_of_one_view_or_the_other_whichever_step_of_a_rebuild_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lasts: bool
+) -> None:
+    """What is logged after a rebuild that failed is of a table that the new view does not have."""
+    tables = {"r": "CREATE TABLE r (a BIGINT NOT NULL, n BIGINT)"}
+    both = {**tables, "s": "CREATE TABLE s (a BIGINT)"}
+    view, later = jg.View("SELECT r.n FROM r JOIN s ON r.a = s.a", both), jg.View(SQL, tables)
+    for step in range(1, ENOUGH):
+        with jg.JoinGraph(view, tmp_path / str(step), engine="reference") as graph:
+            graph.insert("r", [(1, 1)])
+            with monkeypatch.context() as patch, contextlib.suppress(jg.StoreError):
+                faults = Faults(patch, step, "EIO", lasts)
+                graph.rebuild(later)
+            with contextlib.suppress(jg.StoreError):
+                graph.insert("r", [(2, 2)])
+                if "s" in graph.view.tables:
+                    graph.insert("s", [(1,), (2,), (3,)])
+        seq = graph.seq
+        with jg.open(tmp_path / str(step)) as graph:
+            graph.check()
+            assert graph.seq == seq, f"step {step}"
+            if "s" in graph.view.tables and seq < 3:
+                graph.insert("s", [(1,), (2,), (3,)])
+            assert sorted(graph.to_arrow()["n"].to_pylist()) == [1, 2][: 2 if seq > 1 else 1]
+        if not faults.failed:
+            return
+    raise AssertionError("a rebuild takes more steps than were tried")
+
+
 def test_a_full_disk_refuses_a_batch_and_the_graph_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,6 +131,29 @@ def test_a_full_disk_refuses_a_batch_and_the_graph_goes_on(
         graph.insert("r", [(3, 1), (3, 2)])
     with made(tmp_path / "graph") as graph:
         assert held(graph) == {1, 3}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("before", [[], [(1, 1), (1, 2)]], ids=["empty", "filled"])
+def test_a_full_disk_refuses_a_load_and_the_graph_goes_on(
+    engine: str, before: list[tuple[int, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = {1} if before else set[int]()
+    with jg.JoinGraph(KEYED, tmp_path / "graph", engine=engine, key_index=["r"]) as graph:
+        graph.index("n")
+        graph.load({"r": before})
+        with monkeypatch.context() as patch:
+            Faults(patch, 1, "short", lasts=False)
+            with pytest.raises(jg.StoreError, match=r"cannot write .*No space left"):
+                graph.load({"r": [(2, 1), (2, 2)]}, source="r", position=1)
+        assert held(graph) == numbers
+        assert graph.positions() == {}
+        assert graph.count("n = 2") == len(numbers)
+        graph.check()
+        graph.load({"r": [(2, 1), (2, 2)]}, source="r", position=1)
+        assert held(graph) == numbers | {2}
+    with jg.open(tmp_path / "graph") as graph:
+        assert held(graph) == numbers | {2}
 
 
 def test_after_a_failed_flush_nothing_is_answered_until_the_graph_is_opened_again(
@@ -113,3 +171,34 @@ def test_after_a_failed_flush_nothing_is_answered_until_the_graph_is_opened_agai
     graph.close()
     with made(tmp_path / "graph") as graph:
         assert held(graph) <= {1}
+
+
+@pytest.mark.parametrize("ends_by", ["snapshot", "close", "insert"])
+def test_what_is_held_outlives_a_write_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends_by: str
+) -> None:
+    """With durability="none", a full disk refuses; with room again, nothing is lost."""
+    monkeypatch.setattr(log, "HELD_BYTES", 3_000)
+    graph = jg.JoinGraph(VIEW, tmp_path / "graph", engine="reference", durability="none")
+    for number in range(3):
+        graph.insert("r", [(number, 1), (number, 2)])
+    with monkeypatch.context() as patch:
+        full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        patch.setattr(os, "writev", Mock(side_effect=full))
+        with pytest.raises(jg.StoreError, match="cannot "):
+            if ends_by == "insert":
+                for number in range(3, 1_000):
+                    graph.insert("r", [(number, 1), (number, 2)])
+            elif ends_by == "close":
+                graph.close()
+            else:
+                graph.snapshot()
+    if ends_by == "close":
+        graph.close()
+        acknowledged = 3
+    else:
+        assert len(held(graph)) == graph.seq
+        acknowledged = graph.insert("r", [(-1, 1), (-1, 2)]).seq
+        graph.close()
+    with made(tmp_path / "graph") as graph:
+        assert len(held(graph)) == graph.seq == acknowledged

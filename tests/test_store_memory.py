@@ -53,6 +53,52 @@ def test_a_long_list_is_seen_before_it_grows() -> None:
     assert LIMIT / 8 < graph.stats()["bytes"] <= LIMIT
 
 
+KINDS = {
+    "fresh texts": lambda i: tweets(20_000 * i, 20_000, "a text of some length"),
+    "fresh keys": lambda i: tweets(20_000 * i, 20_000, "x").set_column(
+        2, "text", pa.array(["x"] * 20_000)
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_limit_is_reached_and_what_was_freed_is_used_again(kind: str) -> None:
+    limit, batches = 24 << 20, 0
+    graph = jg.JoinGraph(VIEW, memory_limit=limit)
+    with pytest.raises(jg.LimitError, match=r"the graph takes [\d,]+ bytes and this batch takes"):
+        for batches in range(1000):
+            graph.insert("tweet", KINDS[kind](batches))
+    taken, more = graph.stats()["bytes"], 20_000 * 120
+    assert limit - more < taken <= limit
+    graph.check()
+    for number in range(batches):
+        graph.delete("tweet", KINDS[kind](number))
+    for number in range(batches):
+        graph.insert("tweet", KINDS[kind](number))
+    assert graph.stats()["bytes"] <= limit
+    graph.check()
+
+
+def test_deletes_and_changes_in_place_pass_in_a_full_graph() -> None:
+    graph = jg.JoinGraph(VIEW, memory_limit=LIMIT)
+    graph.load({"tweet": tweets(0, 1000)})
+    graph.engine.limit(1)
+    with pytest.raises(jg.LimitError):
+        graph.insert("tweet", tweets(1000, 1))
+    graph.update("tweet", [(0, 0, "x 0")], [(0, 0, "x 1")])
+    graph.delete("tweet", tweets(1, 999))
+    assert graph.stats()["aliases"]["T"]["rows"] == 1
+
+
+def test_a_long_list_that_was_emptied_has_room_again() -> None:
+    one = pa.table({"author": [7] * 200_000, "fan": range(200_000)})
+    graph = jg.JoinGraph(VIEW, memory_limit=12 << 20)
+    for _ in range(3):
+        graph.insert("follower", one)
+        graph.delete("follower", one)
+    graph.check()
+
+
 def test_large_texts_are_refused_at_once() -> None:
     graph = jg.JoinGraph(VIEW, memory_limit=LIMIT)
     with pytest.raises(jg.LimitError):

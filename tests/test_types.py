@@ -87,7 +87,7 @@ def test_columns_join_without_loss_or_not_at_all(
         (pa.int32(), pa.float32(), "duckdb", pa.float32()),
         (pa.int64(), pa.decimal128(4, 2), "spark", pa.decimal128(22, 2)),
         (pa.int64(), pa.decimal128(4, 2), "duckdb", pa.decimal128(21, 2)),
-        (pa.uint64(), pa.int64(), "duckdb", None),
+        (pa.uint64(), pa.int64(), "duckdb", pa.decimal128(20, 0)),
         (pa.uint64(), pa.int64(), "spark", pa.decimal128(20, 0)),
         (pa.decimal128(38, 0), pa.decimal128(38, 2), "spark", None),
         (pa.string(), pa.int32(), "spark", None),

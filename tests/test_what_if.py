@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 import joingraph as jg
@@ -120,3 +122,44 @@ def test_fanout_does_not_make_what_it_counts() -> None:
     graph = jg.JoinGraph(View(f"SELECT a.x FROM a {joins}", tables))
     graph.load({name: [(1, x) for x in range(160)] for name in "bcdef"})
     assert graph.fanout([("insert", "a", [(1, 1)])]) == (160**5, True)
+
+
+@pytest.mark.parametrize("engine", ["reference", "compiled"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT a.x AS p, b.x AS q FROM t a JOIN t b ON a.k = b.k",
+        "SELECT a.x, b.x AS y, c.x AS z FROM t a JOIN t b ON a.k = b.k JOIN t c ON b.x = c.k",
+        "SELECT a.k FROM t a CROSS JOIN t b WHERE b.x > 0",
+    ],
+)
+def test_fanout_of_a_self_join_is_exact_without_updates(sql: str, engine: str) -> None:
+    """All rows of one insert come, and all of one delete go: none can cancel or pair up."""
+    random = Random(3)
+    graph = jg.JoinGraph(View(sql, {"t": "CREATE TABLE t (k INT, x INT)"}), engine=engine)
+    rows: list[tuple[int, int]] = []
+    for _ in range(30):
+        batch: list[tuple[object, ...]] = []
+        for _ in range(random.randint(1, 6)):
+            if rows and random.random() < 0.4:
+                batch.append(("delete", "t", [rows.pop(random.randrange(len(rows)))]))
+            else:
+                row = (random.randint(0, 2), random.randint(0, 2))
+                rows += (same := [row] * random.randint(1, 2))
+                batch.append(("insert", "t", same))
+        expected = sum(count for _, _, count in graph.what_if(batch).rows())
+        assert graph.fanout(batch) == (expected, True)
+        graph.apply(batch)
+
+
+@pytest.mark.parametrize("engine", ["reference", "compiled"])
+def test_fanout_of_a_self_join_is_exact_for_deletes_by_key(engine: str) -> None:
+    table = "CREATE TABLE t (id INT PRIMARY KEY, k INT)"
+    sql = "SELECT a.id, b.id AS other FROM t a JOIN t b ON a.k = b.k"
+    graph = jg.JoinGraph(View(sql, {"t": table}), engine=engine, key_index=["t"])
+    graph.load({"t": [(1, 5), (2, 5), (3, 5), (4, 6)]})
+    batch = [("delete", "t", [{"id": 1}, {"id": 4}]), ("insert", "t", [(5, 5)])]
+    assert graph.fanout(batch) == (5 + 1 + 5, True)
+    assert sum(count for _, _, count in graph.apply(batch).rows()) == 11
+    moved = [("update", "t", [(2, 5)], [(2, 6)])]
+    assert graph.fanout(moved)[1] is False

@@ -75,13 +75,17 @@ def test_why_goes_by_the_vertex_index(graph: jg.JoinGraph) -> None:
     assert how.touched.projected_tuples < 20
 
 
+T_HELD = " (it holds only rows with T.author IS NOT NULL)"
+F_HELD = T_HELD.replace("T.", "F.")
+
+
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
         (("bob", 9, "zoe"), [
-            (("T",), "no row of T with id = 9 in the graph"),
+            (("T",), f"no row of T with id = 9 in the graph{T_HELD}"),
             (("R",), "no row of R with by = 'zoe' and id = 9 in the graph")]),
-        (("kim", 1, "zoe"), [(("F",), "no row of F with fan = 'kim' in the graph")]),
+        (("kim", 1, "zoe"), [(("F",), f"no row of F with fan = 'kim' in the graph{F_HELD}")]),
         (("bob", 1, None), [(("R",), "no row of R with by IS NULL and id = 1 in the graph")]),
         (("eve", 3, "zoe"), [(("R",), "no row of R with by = 'zoe' and id = 3 in the graph")]),
         (("bob", 1, "max"), [
@@ -110,9 +114,10 @@ def test_why_not_names_the_value_at_which_nobody_meets() -> None:
     graph.load({"f": [(5, 1), (6, 1)], "t": [(5, 7, 2)]})
     said = "t and g have rows for it, but nobody meets at <t.v = g.u>"
     assert graph.why_not((5, 1, 2, 1)) == [(("t", "g"), said)]
-    assert graph.why_not((6, 1, 2, 1)) == [
-        (("t",), "no row of t with y = 2 and u = 6 in the graph")
-    ]
+    lacks = (
+        "no row of t with y = 2 and u = 6 in the graph (it holds only rows with t.v IS NOT NULL)"
+    )
+    assert graph.why_not((6, 1, 2, 1)) == [(("t",), lacks)]
 
 
 def test_why_not_counts_what_a_predicate_is_on_the_candidates(graph: jg.JoinGraph) -> None:
@@ -166,3 +171,26 @@ def test_a_row_that_does_not_fit_the_view_is_refused(graph: jg.JoinGraph) -> Non
         for question in (graph.why, graph.why_not):
             with pytest.raises(jg.DiffError, match=said):
                 question(row)
+
+
+@pytest.mark.parametrize("engine", ["reference", "compiled"])
+def test_why_not_says_that_rows_with_null_in_a_join_column_are_not_held(engine: str) -> None:
+    tables = {
+        "t": "CREATE TABLE t (id INT NOT NULL, a INT, b STRING, x INT)",
+        "u": "CREATE TABLE u (id INT, a INT, b STRING, y INT)",
+    }
+    sql = "SELECT t.x, u.a, u.y FROM t JOIN u ON t.id = u.id AND t.a = u.a AND t.b <=> upper(u.b)"
+    graph = jg.JoinGraph(jg.View(sql, tables), engine=engine)
+    graph.insert("t", [(1, None, "B", 10)])
+    graph.insert("u", [(None, 5, "b", 20)])
+    held = "(it holds only rows with"
+    assert graph.why_not((10, 5, 20)) == [
+        (("t",), "no row of t with x = 10 and a = 5 in the graph"),
+        (("u",), f"no row of u with a = 5 and y = 20 in the graph {held} u.id IS NOT NULL)"),
+    ]
+    ((_, t), (_, u)) = graph.why_not((10, None, 20))
+    assert t == f"no row of t with x = 10 in the graph {held} t.a IS NOT NULL)"
+    assert u.endswith(f"in the graph {held} u.id IS NOT NULL AND u.a IS NOT NULL)")
+    graph.insert("t", [(1, 5, None, 10)])
+    graph.insert("u", [(1, 5, None, 20)])
+    assert graph.why_not((10, 5, 20)) == []

@@ -65,7 +65,7 @@ def distinct(args: Sequence[Datum], type: pa.DataType) -> Datum:
 
 def member(args: Sequence[Datum], type: pa.DataType) -> Datum:
     """a IN (constants), none of them NULL and none a float; NULL where a is NULL."""
-    values = pa.array([each.as_py() for each in args[1:]], args[1].type)
+    values = pa.array(list(args[1:]), args[1].type)
     found = pc.is_in(args[0], value_set=values)
     return pc.if_else(pc.is_valid(args[0]), found, pa.scalar(None, pa.bool_()))
 

@@ -21,6 +21,8 @@ Operation = Callable[[Decimal, Decimal], Decimal]
 
 def fit(value: Decimal, type: pa.DataType) -> Decimal | None:
     """Round a value to a decimal type; None where it has too many digits."""
+    if value.adjusted() >= DECIMAL_DIGITS:
+        return None
     rounded = value.quantize(Decimal(1).scaleb(-type.scale), context=EXACT)
     digits = rounded.as_tuple().digits
     return rounded if len(digits) <= type.precision or not any(digits) else None

@@ -58,6 +58,9 @@ _WORDS: Final = frozenset(
     ]
 )
 
+DIGITS_MAX = 20  # of an integer type
+BEYOND = 10**DIGITS_MAX
+
 Value = int | float | Decimal | bool | dt.date | dt.datetime
 
 
@@ -117,7 +120,7 @@ def read_prefix(texts: pa.Array, type: pa.DataType) -> pa.Array:
     digits = pc.extract_regex(texts, r"^[ \t\n\v\f\r]*(?P<digits>[+-]?[0-9]+)")
     found = pc.struct_field(digits, [0]).to_pylist()
     info = np.iinfo(str(type))
-    numbers = [min(max(int(each or 0), info.min), info.max) for each in found]
+    numbers = [min(max(whole_number(each or "0"), info.min), info.max) for each in found]
     return pa.array(numbers, type, mask=texts.is_null().to_numpy(zero_copy_only=False))
 
 
@@ -140,8 +143,19 @@ def _reader(type: pa.DataType) -> Callable[[str], Value | None]:
 def _integer(text: str, low: int, high: int) -> int | None:
     if not re.fullmatch(INTEGER, text):
         return None
-    value = int(text)
+    value = whole_number(text)
     return value if low <= value <= high else None
+
+
+def whole_number(text: str) -> int:
+    """Read an integer; one beyond all types, which Python may refuse to read, as one beyond them.
+
+    >>> whole_number("-" + "9" * 5_000) == -BEYOND, whole_number("0" * 5_000 + "7")
+    (True, 7)
+    """
+    digits = text.lstrip("+-").lstrip("0")
+    value = BEYOND if len(digits) > DIGITS_MAX else int(digits or "0")
+    return -value if text.startswith("-") else value
 
 
 def _placed(moment: dt.datetime | None, *, zoned: bool) -> dt.datetime | None:

@@ -8,6 +8,10 @@ from decimal import Decimal
 import pyarrow as pa
 
 from joingraph.functions.arrow import pc
+from joingraph.functions.fault import Fault
+from joingraph.python_values import python_values, scalar_text
+
+BEYOND = "<"  # how Arrow's text of a date or time begins that is beyond its years
 
 
 def to_text(values: pa.Array) -> pa.Array:
@@ -15,16 +19,24 @@ def to_text(values: pa.Array) -> pa.Array:
     if pa.types.is_decimal(values.type):
         return pa.array([_plain(each) for each in values.to_pylist()], pa.string())
     if pa.types.is_timestamp(values.type):
-        return pa.array([_moment(each) for each in values.to_pylist()], pa.string())
-    return pc.cast(values, pa.string())
+        return pa.array([_moment(each) for each in python_values(values)], pa.string())
+    found = pc.cast(values, pa.string())
+    if pa.types.is_date(values.type) and pc.any(pc.starts_with(found, BEYOND)).as_py():
+        raise Fault("the year is out of the range of dates that have a text")
+    return found
 
 
 def _plain(value: Decimal | None) -> str | None:
     return None if value is None else f"{value:f}"
 
 
-def _moment(value: dt.datetime | None) -> str | None:
+def _moment(value: dt.datetime | pa.Scalar | None) -> str | None:
     if value is None:
         return None
+    if isinstance(value, pa.Scalar):
+        text = scalar_text(value)
+        if text.startswith(BEYOND):
+            raise Fault("the year is out of the range of timestamps that have a text")
+        return text.rstrip("0").rstrip(".")
     text = value.strftime("%H:%M:%S.%f").rstrip("0").rstrip(".")
     return f"{value.date().isoformat()} {text}"

@@ -10,19 +10,34 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
+from joingraph import texts
 from joingraph.functions.arrow import pc
-from joingraph.functions.fault import Datum, Function, columns
+from joingraph.functions.fault import Datum, Function, columns, length_of
 
 
 def concat(args: Sequence[Datum], type: pa.DataType) -> Datum:
     """All texts one after the other; NULL where one is NULL."""
+    _check_joined(args)
     return pc.binary_join_element_wise(*args, "", null_handling="emit_null")
 
 
 def concat_known(args: Sequence[Datum], type: pa.DataType) -> Datum:
     """All texts one after the other, NULLs left out."""
+    _check_joined(args)
     # Not null_handling="skip": with it Arrow drops the rows in which all are NULL.
     return pc.binary_join_element_wise(*args, "", null_handling="replace", null_replacement="")
+
+
+def _check_joined(args: Sequence[Datum]) -> None:
+    """Refuse texts that make too long ones together."""
+    length = length_of(args)
+    counts = (
+        each.nbytes if isinstance(each, pa.Array) else length * len(each.as_py() or "")
+        for each in args
+    )
+    if sum(counts) > texts.ARRAY_BYTES_MAX:  # which counts offsets, too, and of NULLs the text
+        some = [pc.fill_null(pc.binary_length(each), 0) for each in columns(args)]
+        texts.within_array(sum(pc.sum(each).as_py() for each in some))
 
 
 def length(args: Sequence[Datum], type: pa.DataType) -> Datum:
@@ -97,7 +112,12 @@ def part(args: Sequence[Datum], type: pa.DataType) -> Datum:
 
 def replace(args: Sequence[Datum], type: pa.DataType) -> Datum:
     """A text with every occurrence of a constant replaced by another."""
-    return pc.replace_substring(args[0], args[1].as_py(), args[2].as_py())
+    old, new = args[1].as_py(), args[2].as_py()
+    more = len(new.encode()) - len(old.encode())
+    if more > 0 and args[0].nbytes * (1 + more) > texts.ARRAY_BYTES_MAX:
+        found = pc.sum(pc.count_substring(args[0], old)).as_py() or 0
+        texts.within_array((pc.sum(pc.binary_length(args[0])).as_py() or 0) + found * more)
+    return pc.replace_substring(args[0], old, new)
 
 
 def reverse(args: Sequence[Datum], type: pa.DataType) -> Datum:

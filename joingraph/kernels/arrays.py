@@ -6,8 +6,9 @@
     keys 0 | key index 0 | ...                                        of indexed keys (keys.py)
     rows c | nulls c                                                  of an index on column c
 
-None of it holds an address: what lies in another region is told by its distance, which is the same
-in every process (memory.py), and where a table begins follows from its size. Names begin with a
+None of it holds an address: what lies in another region is told by its distance, which the regions'
+sizes tell in every process (memory.py; where they cannot be had, distances are written anew), and
+where a table begins follows from its size. Names begin with a
 stamp of all that these words depend on: this folder's code, numba, the layout, the look-ahead, the
 machine's order of bytes. Under another stamp they are not found, and the graph is made of rows.
 """
@@ -63,7 +64,7 @@ class Arrays:
         stretches = list(self.filled())
         if sum(each.size for each in stretches) < FEWEST_BYTES:
             return
-        yield self.block("numbers", np.concatenate(self.numbers()))
+        yield self.block("numbers", np.concatenate([self.spans(), *self.numbers()]))
         for each in stretches:
             yield Block(self.stamp + each.name, [bytes_at(each.address, each.size)], is_array=True)
         for column, index in indexes.items():
@@ -85,17 +86,26 @@ class Arrays:
     def restore(self, parts: Mapping[str, Part]) -> None:
         """Bring an empty graph to what `dump` wrote."""
         written, numbers = words_of(parts[self.stamp + "numbers"]), self.numbers()
-        ends = np.cumsum([len(each) for each in numbers])
-        for each, of in zip(numbers, np.split(written, ends[:-1]), strict=True):
+        vertices = len(self.memory.layout.vertices)
+        ends = np.cumsum([len(each) for each in (self.spans(), *numbers)])
+        spans, *others = np.split(written, ends[:-1])
+        for each, of in zip(numbers, others, strict=True):
             each[:] = of
-        self.memory.find_tables()
-        self.interner.find_index()
+        self.memory.lie_as(spans[:-vertices].tolist())
+        self.interner.make_filled()
         for table in self.keys.of.values():
-            table.find_index()
+            table.make_filled()
         for name, address, size in self.filled():
             part = parts[self.stamp + name]
             assert len(part.data) == size, "its numbers are of the same moment"
             lay_over(address, part)
+        self.memory.shift(spans[-vertices:].tolist())
+
+    def spans(self) -> Words:
+        """Give the regions' sizes and distances, with which nothing written has to be changed."""
+        return np.array(
+            [*self.memory.area.sizes, *self.memory.distances(self.memory.area.regions)], np.int64
+        )
 
     def numbers(self) -> list[Words]:
         """Give views of the words that say how far all is filled, and which columns held NULL."""
@@ -109,7 +119,7 @@ class Arrays:
             memory.free_lists,
             *(each[f.V_MASK : f.V_LIVE + 1] for each in vertices),
             *(each[f.A_NEXT : f.A_ROWS + 1] for each in aliases),
-            self.interner.state[strings.MASK : strings.FREE_ID + 1],
+            self.interner.state[strings.MASK : strings.LONGEST + 1],
             self.nulls.met,
         ]
 

@@ -3,8 +3,9 @@
     block 1   diff 0 diff 0 diff 1 | diff 2 ..        diff 2 goes on: it waits for block 2
     block 2   .. diff 2 diff 2 | diff 3 ..
 
-A base diff of more rows than a block holds is given in parts: rows that would have cancelled or
-paired up come and go in different parts.
+A base diff of more rows than a block holds is given in parts, and so is one with more text than
+that if the view computes with it: rows that would have cancelled or paired up come and go in
+different parts.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from joingraph import texts
 from joingraph.kernels.fields import BLOCK_LIMIT, O_DIFF
 from joingraph.kernels.memory import Words
 from joingraph.kernels.outputs import Outputs
@@ -52,6 +54,23 @@ class Cutter:
             yield from self.part(paths, paired=True)
 
     def part(self, paths: Paths, *, paired: bool) -> Iterator[pa.Table]:
-        """Make the view diff of some paths, if there are any."""
-        if len(paths):
-            yield self.view_diffs.rows([paths], paired=paired).rows
+        """Make the view diff of some paths, which end with a base diff, in bounded tables."""
+        for some, is_whole in self.bounded(paths):
+            yield from self.view_diffs.made([some], paired=paired and is_whole).tables
+
+    def bounded(self, paths: Paths) -> Iterator[tuple[Paths, bool]]:
+        """Cut paths so that what is computed on them fits a block; say if base diffs stay whole."""
+        lengths = None if self.outputs.are_slots else self.outputs.lengths(paths)
+        if lengths is None:
+            if len(paths):
+                yield paths, True
+            return
+        diffs = paths.by_row(self.ops[paths.ops, O_DIFF])
+        firsts = np.flatnonzero(np.diff(diffs, prepend=-1))
+        ends = np.append(firsts[1:], len(paths))
+        by_diff = np.add.reduceat(lengths, firsts)
+        for span in texts.spans(by_diff, texts.BLOCK_BYTES):
+            some = paths.part(int(firsts[span.start]), int(ends[span.stop - 1]))
+            is_whole = int(by_diff[span].sum()) <= texts.BLOCK_BYTES
+            for part in [some] if is_whole else self.outputs.cut(some):
+                yield part, is_whole

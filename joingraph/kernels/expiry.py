@@ -6,7 +6,7 @@ its own, and the rows they point to; nothing is changed yet.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from joingraph.evaluate import holds
 from joingraph.expiry import Conditions
-from joingraph.expression import Expression, columns_of
+from joingraph.expression import Column, Expression, columns_of
 from joingraph.kernels.feed import Feed, Part
 from joingraph.kernels.fields import DELETE
 from joingraph.kernels.laying import ops_alike
@@ -22,6 +22,7 @@ from joingraph.kernels.memory import Words
 from joingraph.kernels.pieces import Piece
 from joingraph.kernels.starts import Starts
 from joingraph.plan.kept import kept_slot
+from joingraph.plan.model import Slot
 from joingraph.reading import Reading
 from joingraph.ways import Everyone, Way, at_indexes, at_vertices
 
@@ -54,19 +55,28 @@ def meeting(starts: Starts, alias: int, piece: Piece, conditions: Sequence[Expre
     """Number the rows on which every condition is TRUE."""
     left = np.arange(len(piece))
     for condition in conditions:
-        given = kept(starts, alias, piece.take(left), condition)
-        true = holds(condition, given, len(left))
-        left = left[np.asarray(true, dtype=bool)]
+        slots = read_by(starts, alias, condition)
+        true = [
+            np.asarray(holds(condition, kept(starts, part, slots), len(part)), dtype=bool)
+            for part in starts.walker.cut_by(piece.take(left), slots.values())
+        ]
+        left = left[np.concatenate(true)]
     return left
 
 
-def kept(
-    starts: Starts, alias: int, piece: Piece, condition: Expression
-) -> dict[Expression, pa.Array]:
-    """Collect what rows keep of the columns that a condition reads."""
-    found: dict[Expression, pa.Array] = {}
+def read_by(starts: Starts, alias: int, condition: Expression) -> dict[Column, Slot]:
+    """Find where an alias keeps the columns that a condition reads."""
+    found: dict[Column, Slot] = {}
     for column in columns_of(condition):
         slot = kept_slot(starts.plan, starts.plan.aliases[alias], column)
         assert slot is not None, "what is not kept was refused when the condition was bound"
-        found[column] = starts.walker.slot_column(piece, slot).cast(column.type)
+        found[column] = slot
     return found
+
+
+def kept(starts: Starts, piece: Piece, slots: Mapping[Column, Slot]) -> dict[Expression, pa.Array]:
+    """Collect what rows keep of some columns."""
+    return {
+        column: starts.walker.slot_column(piece, slot).cast(column.type)
+        for column, slot in slots.items()
+    }

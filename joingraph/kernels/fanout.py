@@ -14,37 +14,39 @@ from joingraph.kernels.pieces import Walker
 from joingraph.kernels.rows import came, read_moves, rows_of, went
 from joingraph.kernels.sums import ways_through
 
+WENT, MOVED, CAME = -1, 0, 1
+
 
 class Fanouts:
-    """Adds up what base diffs do; the rows of several changes of one may cancel or pair up."""
+    """Adds up what base diffs do; rows that go and rows that come may cancel or pair up."""
 
     def __init__(self, walker: Walker) -> None:
         self.walker = walker
         self.rows, self.exact = 0, True
-        self.felt: set[int] = set()  # base diffs that did something already
+        self.signs: dict[int, int] = {}  # of what a base diff did: all came, all went, or moved
 
     def add(self, ops: Words, tied: npt.NDArray[np.bool_]) -> None:
         """Take a run of one alias' ops that has just been carried out."""
         alias, moves = int(ops[0, O_ALIAS]), ops[:, O_KIND] == MOVE
         moved = np.flatnonzero(moves)
         moved = moved[read_moves(self.walker.plan, self.walker.layout, ops[moved])]
-        self.count(ops[moved], tied[moved], post=True, images=2)
-        for pick, is_post in ((went, False), (came, True)):
+        self.count(ops[moved], tied[moved], sign=MOVED)
+        for pick, sign in ((went, WENT), (came, CAME)):
             others = pick(ops[~moves], alias)
-            self.count(others, np.zeros(len(others), bool), post=is_post)
+            self.count(others, np.zeros(len(others), bool), sign=sign)
 
-    def count(
-        self, ops: Words, tied: npt.NDArray[np.bool_], *, post: bool, images: int = 1
-    ) -> None:
-        """Count the paths through rows that went or came."""
+    def count(self, ops: Words, tied: npt.NDArray[np.bool_], *, sign: int) -> None:
+        """Count the paths through rows that went, came or moved; a move has two images."""
         if not len(ops):
             return
         walker, alias = self.walker, int(ops[0, O_ALIAS])
-        piece = walker.begun(alias, rows_of(ops, walker.layout, alias, post=post))
+        piece = walker.begun(alias, rows_of(ops, walker.layout, alias, post=sign != WENT))
         exact = not walker.plan.residuals
         ways = ways_through(walker, alias, piece)
         for diff, is_tied, rows in zip(ops[:, O_DIFF].tolist(), tied.tolist(), ways, strict=True):
             if rows:
-                self.rows += images * rows
-                self.exact &= exact and not is_tied and diff not in self.felt
-                self.felt.add(diff)
+                self.rows += rows * (2 if sign == MOVED else 1)
+                alone = diff not in self.signs
+                same = sign != MOVED and self.signs.setdefault(diff, sign) == sign
+                self.exact &= exact and not is_tied and (alone or same)
+                self.signs[diff] = sign if alone or same else MOVED

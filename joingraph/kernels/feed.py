@@ -13,18 +13,21 @@ matrices that its ops point into.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from joingraph import texts
 from joingraph.batch import Entry
+from joingraph.engine import Refused
 from joingraph.filters.conditions import BaseColumns, passing
 from joingraph.filters.images import computed, without_null
 from joingraph.kernels.columns import rows_of_words
-from joingraph.kernels.fields import DELETE, INSERT
+from joingraph.kernels.fields import DELETE, INSERT, O_DIFF
 from joingraph.kernels.keyed_feed import Side, Sides, is_by_key, resolve
 from joingraph.kernels.keys import Keys, RunningKeys
 from joingraph.kernels.laying import in_order, ops_alike, paired_ops
@@ -57,10 +60,19 @@ class Feed:
     lengths: tuple[int, ...]
     lost: tuple[int, ...]
 
+    def only(self, parts: Sequence[Part]) -> Feed:
+        """Return a feed of some of the parts; base diffs keep their numbers."""
+        return replace(self, parts=tuple(parts))
+
     @cached_property
     def ops(self) -> Words:
         """Give all ops in the order of the base diffs."""
         return in_order([part.ops() for part in self.parts], sum(self.lengths))
+
+    @property
+    def rows(self) -> int:
+        """How many ops there are, without making them."""
+        return sum(len(part.matrix) for part in self.parts)
 
     @cached_property
     def matrices(self) -> tuple[Words, ...]:
@@ -118,6 +130,15 @@ class Feeder:
 
     def side(self, alias: AliasPlan, table: pa.Table) -> Side:
         """Let rows through and turn what the alias keeps of them into words."""
+        sides = [self.side_of(alias, piece) for piece in texts.pieces(table)]
+        if len(sides) == 1:
+            return sides[0]
+        firsts = np.cumsum([0, *(len(piece) for piece in texts.pieces(table))])
+        numbers = [each.numbers + first for each, first in zip(sides, firsts, strict=False)]
+        return Side(np.concatenate(numbers), np.concatenate([each.words for each in sides]))
+
+    def side_of(self, alias: AliasPlan, table: pa.Table) -> Side:
+        """Do so with rows whose text fits one array a column."""
         given = BaseColumns(table)
         numbers = passing(alias.conditions, given, table.num_rows)
         keys = [normal(each) for each in computed(self.flat_keys[alias.index], given, numbers)]
@@ -170,3 +191,13 @@ def one_entry(entries: Sequence[Entry]) -> Entry:
     post = [each.post for each in entries if each.post is not None]
     sides = [pa.concat_tables(side) if side else None for side in (pre, post)]
     return Entry(operation, table, *sides)
+
+
+def refusals(feed: Feed, admitted: npt.NDArray[np.bool_]) -> list[Refused]:
+    """Name the base diffs that were not admitted by their entry and row."""
+    missing = np.unique(np.append(feed.ops[~admitted, O_DIFF], np.array(feed.lost, np.int64)))
+    ends = np.cumsum(feed.lengths)
+    entries = np.searchsorted(ends, missing, side="right")
+    starts = np.concatenate([[0], ends])[entries]
+    pairs = zip(entries.tolist(), (missing - starts).tolist(), strict=True)
+    return [Refused(entry, row) for entry, row in pairs]

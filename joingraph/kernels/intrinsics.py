@@ -16,7 +16,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
+from threading import Thread, current_thread, main_thread
 from typing import Any, TypeVar, cast
 
 import numba
@@ -25,17 +28,23 @@ from numba import njit, types
 from numba.core.ccallback import CFunc
 
 from joingraph.kernels import machine
+from joingraph.kernels.caching import cache_of
 from joingraph.kernels.machine import FENCES_SYMBOL, MULTIPLIER, SECRET
 from joingraph.kernels.memory import CHECKED, FENCES, INTERPRETED, byte_at, word_at
 
 F = TypeVar("F", bound=Callable[..., Any])
+Made = TypeVar("Made")
 
 PLUG_SIGNATURE = ((types.int64,) * 3, types.int64)
 _ALL = (1 << 64) - 1
 
 
 def runtime_stamp() -> str:
-    """Name the version of this folder's code and of numba: cached machine code belongs to one."""
+    """Name the version of this folder's code and of numba: cached machine code belongs to one.
+
+    Numba's cache sees changes in a function's own file only, but the code of the kernels it calls
+    is in it too: so its stamp is the whole folder's.
+    """
     digest = hashlib.sha256(f"{numba.__version__} {CHECKED}".encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
@@ -59,18 +68,30 @@ def compiled(function: F, *, inline: bool) -> F:
     """Compile a function, unless kernels are interpreted."""
     if INTERPRETED:
         return function
-    made: Any = njit(nogil=True, cache=True, error_model="numpy", forceinline=inline)(function)
-    stamp(made)
+    made: Any = njit(nogil=True, error_model="numpy", forceinline=inline)(function)
+    made._cache = cache_of(function, STAMP)
+    made._compile_for_args = partial(uninterrupted, made._compile_for_args)
     return cast(F, made)
 
 
-def stamp(made: Any) -> None:
-    """Bind cached code to the runtime's stamp.
+def uninterrupted(work: Callable[..., Made], *given: object) -> Made:
+    """Do work in a thread of its own: signal handlers run in the main thread alone.
 
-    Numba's cache sees changes in a function's own file only, but the code of the kernels it calls
-    is in it too: so its stamp is the whole folder's.
+    An exception of a handler in the middle of numba would leave it unfit for the rest of the
+    process. Here it is the wait that ends; the work goes on, and who needs it next finds it done.
     """
-    made._cache._cache_file._source_stamp = STAMP
+    if current_thread() is not main_thread():
+        return work(*given)
+    done: Future[Made] = Future()
+
+    def do() -> None:
+        try:
+            done.set_result(work(*given))
+        except BaseException as error:  # noqa: BLE001 - it is raised where the work is waited for
+            done.set_exception(error)
+
+    Thread(target=do, name="joingraph-compile", daemon=True).start()
+    return done.result()
 
 
 PLUGS: dict[int, Callable[[int, int, int], int]] = {}  # interpreted: kernels by their address
@@ -82,8 +103,7 @@ def plug(function: Callable[[int, int, int], int]) -> int:
         PLUGS[id(function)] = function
         return id(function)
     made: Any = CFunc(function, PLUG_SIGNATURE, {}, {"error_model": "numpy"})
-    made.enable_caching()
-    stamp(made)
+    made._cache = cache_of(function, STAMP)
     made.compile()
     _kept.append(made)
     return int(made.address)

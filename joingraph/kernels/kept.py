@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
+from joingraph import texts
 from joingraph.kept_rows import COUNT, block_name, rows_schema
 from joingraph.kernels.columns import rows_of_words
 from joingraph.kernels.layout import words_of
@@ -36,18 +37,30 @@ def stream_of(starts: Starts, alias: AliasPlan) -> Iterator[bytes]:
     schema, sink = rows_schema(starts.plan, alias), io.BytesIO()
     with pa.ipc.new_stream(sink, schema) as writer:
         for piece in starts.everyone(alias.index):
-            if len(piece):
-                writer.write_batch(batch_of(starts, alias, piece))
+            for batch in batches_of(starts, alias, piece):
+                writer.write_batch(batch)
                 yield sink.getvalue()
                 sink.seek(0)
                 sink.truncate()
     yield sink.getvalue()
 
 
-def batch_of(starts: Starts, alias: AliasPlan, piece: Piece) -> pa.RecordBatch:
+def batches_of(starts: Starts, alias: AliasPlan, piece: Piece) -> Iterator[pa.RecordBatch]:
+    """Turn rows of words into columns, as many at once as have text for a block."""
+    kinds = rows_schema(starts.plan, alias).types[:-1]
+    ends = np.cumsum([words_of(kind) for kind in kinds])
+    rows, interner = starts.walker.row_words(piece, alias.index), starts.walker.interner
+    lengths = np.zeros(len(rows), np.int64)
+    for kind, end in zip(kinds, ends, strict=True):
+        if texts.is_text(kind):
+            lengths += interner.lengths(rows[:, end - 1])
+    for span in texts.spans(lengths, texts.BLOCK_BYTES):
+        yield batch_of(starts, alias, rows[span], piece.times[span])
+
+
+def batch_of(starts: Starts, alias: AliasPlan, rows: Words, times: Words) -> pa.RecordBatch:
     """Turn rows of words into columns; a key has no NULL, whatever its words."""
-    schema = rows_schema(starts.plan, alias)
-    rows, place, columns = starts.walker.row_words(piece, alias.index), 0, []
+    schema, place, columns = rows_schema(starts.plan, alias), 0, []
     key_words = starts.walker.layout.aliases[alias.index].keys
     for kind in schema.types[:-1]:
         words = [rows[:, place + word] for word in range(words_of(kind))]
@@ -56,7 +69,7 @@ def batch_of(starts: Starts, alias: AliasPlan, piece: Piece) -> pa.RecordBatch:
             column = pa.Array.from_buffers(kind, len(column), [None, *column.buffers()[1:]])
         columns.append(column)
         place += len(words)
-    return pa.RecordBatch.from_arrays([*columns, pa.array(piece.times)], schema=schema)
+    return pa.RecordBatch.from_arrays([*columns, pa.array(times)], schema=schema)
 
 
 def repeated(

@@ -14,18 +14,21 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
+from joingraph import texts
 from joingraph.errors import DiffError
 from joingraph.kernels import fields as f
 from joingraph.kernels.fields import DELETE, INSERT, MOVE, O_ALIAS, O_KIND, O_ROW, OP_WORDS, UPDATE
 from joingraph.kernels.intrinsics import kernel, ld, sto
 from joingraph.kernels.layout import Layout, words_of
 from joingraph.kernels.memory import Words, lent, reserve
+from joingraph.kernels.regions import Regions, copy_between, table_bytes
 from joingraph.kernels.state import FIRST_INDEX, INDEX_WORDS, RECORD_WORDS
 from joingraph.kernels.strings import Interner
 from joingraph.kernels.table import drop, find, put
 from joingraph.kernels.words import from_words, to_words
 from joingraph.maintainers.keys import key_slots, takes_all
 from joingraph.plan.model import Plan, Slot
+from joingraph.python_values import python_values, value_text
 
 Key = bytes  # the words of a key, or of a row, side by side
 Row = bytes
@@ -36,17 +39,49 @@ class KeyTable:
 
     def __init__(self, places: Sequence[int], width: int) -> None:
         self.places, self.width = np.array(places, np.int64), width
-        self.records, self.index = reserve(RECORD_WORDS), reserve(INDEX_WORDS)
+        self.area = Regions([8 * RECORD_WORDS, 8 * INDEX_WORDS])
         self.descriptor = reserve(f.VERTEX_WORDS)
         vd = self.descriptor.words
-        vd[f.V_RECORDS], vd[f.V_INDEX_BASE] = self.records.address, self.index.address
-        vd[f.V_INDEX], vd[f.V_MASK] = self.index.address + FIRST_INDEX * 8, FIRST_INDEX - 1
+        vd[f.V_MASK] = FIRST_INDEX - 1
         vd[f.V_KEY], vd[f.V_STRIDE] = len(places), len(places) + width
+        self.find_regions()
 
-    def find_index(self) -> None:
-        """Find the index again whose size alone is known."""
+    def make_room(self, ops: int) -> None:
+        """Make room for so many ops and for taking them back, as the graph does (state.py)."""
+        self.area.prepare(ops, self.needed)
+        self.finish_move()
+
+    def finish_move(self) -> None:
+        """Bring a move to other regions to its end; called again, do it anew."""
+        if self.area.before:
+            (records, index), vd, size = self.area.before, self.descriptor.words, 8 * self.slots
+            copy_between(records, self.area.regions[0], 0, int(8 * vd[f.V_NEXT] * vd[f.V_STRIDE]))
+            copy_between(index, self.area.regions[1], size, size)
+            self.find_regions()
+            self.area.settle()
+
+    def needed(self, ops: int) -> list[int]:
+        """Bound the bytes that the next ops need."""
         vd = self.descriptor.words
-        vd[f.V_INDEX] = vd[f.V_INDEX_BASE] + 8 * (vd[f.V_MASK] + 1)
+        records = 8 * (int(vd[f.V_NEXT]) + ops) * int(vd[f.V_STRIDE])
+        return [records, table_bytes(self.slots, int(vd[f.V_LIVE]) + ops, 8)]
+
+    @property
+    def slots(self) -> int:
+        """How many slots the index has."""
+        return int(self.descriptor.words[f.V_MASK]) + 1
+
+    def make_filled(self) -> None:
+        """Make room for as much as the descriptor says; nothing has been written yet."""
+        self.area.resemble(self.area.sizes, self.needed(0))
+        self.find_regions()
+        self.area.settle()
+
+    def find_regions(self) -> None:
+        """Write where the regions lie, and the index in its own by its size."""
+        vd, (records, index) = self.descriptor.words, self.area.regions
+        vd[f.V_RECORDS], vd[f.V_INDEX_BASE] = records.address, index.address
+        vd[f.V_INDEX] = index.address + 8 * self.slots
 
     def rows(self, keys: Words) -> list[Row | None]:
         """Find the rows with some keys."""
@@ -82,6 +117,16 @@ class Keys:
             for alias, slots in self.slots.items()
         }
 
+    def clear(self) -> None:
+        """Forget all rows."""
+        for alias, table in self.of.items():
+            self.of[alias] = KeyTable(table.places.tolist(), table.width)
+
+    def make_room(self, ops: int) -> None:
+        """Make room for the rows of so many ops, or refuse them."""
+        for table in self.of.values():
+            table.make_room(ops)
+
     def note(self, ops: Words) -> None:
         """Take note of ops that were carried out."""
         for alias, table in self.of.items():
@@ -89,16 +134,22 @@ class Keys:
 
     def given(self, alias: int, keys: pa.Table) -> Words:
         """Turn keys that a caller gave into words as an alias keeps them."""
-        columns = [
-            word
-            for column, slot in zip(keys.columns, self.slots[alias], strict=True)
-            for word in to_words(
-                column.combine_chunks().cast(slot.stored),
-                self.interner,
-                key=slot.vertex is not None,
+        found = [
+            np.stack(
+                [
+                    word
+                    for column, slot in zip(piece.columns, self.slots[alias], strict=True)
+                    for word in to_words(
+                        texts.whole(column).cast(slot.stored),
+                        self.interner,
+                        key=slot.vertex is not None,
+                    )
+                ],
+                axis=1,
             )
+            for piece in texts.pieces(keys)
         ]
-        return np.stack(columns, axis=1)
+        return np.concatenate(found)
 
     def holds_all(self, table: str) -> bool:
         """Say whether some alias holds every row of a table."""
@@ -163,8 +214,8 @@ def twice_text(keys: Keys, alias: int, row: Row) -> str:
     pairs = []
     for name, slot in zip(table.key, keys.slots[alias], strict=True):
         parts = [words[at : at + 1] for at in row_places(keys.plan, keys.layout, slot)]
-        value = from_words(parts, slot.stored, keys.interner).to_pylist()[0]
-        pairs.append(f"{name}={value!r}")
+        (value,) = python_values(from_words(parts, slot.stored, keys.interner))
+        pairs.append(f"{name}={value_text(value)}")
     return (
         f"{table.name} already has a row with the key ({', '.join(pairs)}), and its keys are"
         " indexed; delete or update that row first"

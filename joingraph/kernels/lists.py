@@ -39,6 +39,15 @@ def free_block(st: int, columns: int, log2: int, offset: int) -> None:
 
 
 @kernel
+def count_free(st: int, columns: int, log2: int, most: int) -> int:
+    """Count the free blocks of a shape, up to a number."""
+    offset, count = ld(ld(st, FREE) + (columns * FREE_CLASSES + log2) * 8, 0), 0
+    while offset and count < most:
+        offset, count = ld(ld(st, HEAP), offset), count + 1
+    return count
+
+
+@kernel
 def resize(st: int, group: int, shape: int, log2: int) -> None:
     """Move a list into a block of another capacity; -1 gives its block up (it is empty)."""
     heap, offset, columns, room = ld(st, HEAP), ld(group, 0), shape & LOW, shape >> 32

@@ -47,12 +47,19 @@ from joingraph.kernels.intrinsics import kernel, ld, prefetch, small, sto
 from joingraph.kernels.layout import Layout
 from joingraph.kernels.lists import resize, step_of
 from joingraph.kernels.lookahead import complete, leads_on
-from joingraph.kernels.memory import Words, lent
+from joingraph.kernels.memory import Words, address_of, lent
 from joingraph.kernels.places import exchange
 from joingraph.kernels.state import GraphMemory
 from joingraph.kernels.table import likely_record, prefetch_slot, put, same_key
 
 FAR, NEAR = 24, 8  # rows ahead, what is asked for
+PART = 5  # words of a part: its alias, how many rows and where, their values, a row's bytes
+
+
+def empty_aliases(memory: GraphMemory) -> tuple[int, ...]:
+    """Return the aliases that have no rows."""
+    aliases = range(len(memory.layout.aliases))
+    return tuple(alias for alias in aliases if not memory.alias(alias)[A_ROWS])
 
 
 def load(memory: GraphMemory, parts: Sequence[tuple[int, Words]]) -> list[int]:
@@ -64,30 +71,36 @@ def load(memory: GraphMemory, parts: Sequence[tuple[int, Words]]) -> list[int]:
     known = sum(int(memory.alias(alias)[A_ROWS]) for alias in aliases)
     if sum(len(rows) for _, rows in parts) < max(1, known):
         return list(range(len(parts)))
-    left: list[int] = []
-    for number, (alias, rows) in enumerate(parts):
-        if memory.alias(alias)[A_ROWS]:
-            left.append(number)
-        else:
-            load_alias(memory, alias, rows)
-    if memory.words[LOOKAHEAD] >= GLOBAL:
-        for alias, link in outside_in(memory.layout):
-            count_live(memory.st, memory.alias(alias).ctypes.data, link)
-        for alias in memory.nodes:
-            note_complete(memory.alias(alias).ctypes.data)
-    return left
+    fresh = [(n, *each) for n, each in enumerate(parts) if not memory.alias(each[0])[A_ROWS]]
+    # Of two parts of one alias, the second finds rows there.
+    numbers = {alias: number for number, alias, _ in reversed(fresh)}
+    load_rows(memory, [parts[number] for number in numbers.values()])
+    return [number for number in range(len(parts)) if number not in numbers.values()]
 
 
-def load_alias(memory: GraphMemory, alias: int, rows: Words) -> None:
-    """Insert the rows of an alias that has none."""
-    ad, links = memory.alias(alias).ctypes.data, memory.layout.aliases[alias].links
-    values = np.empty((len(links), len(rows)), np.int64)
-    with lent(rows, values):
-        given = np.array([len(rows), rows.ctypes.data, values.ctypes.data, rows.strides[0]])
-        for link in range(len(links)):
-            count_rows(ad, link, given)
-            make_lists(memory.st, ad, link)
-        fill(memory.st, ad, given)
+def load_rows(memory: GraphMemory, parts: Sequence[tuple[int, Words]]) -> None:
+    """Insert the rows of aliases that have none: one kernel, so that no exception halves it."""
+    words, lengths = list[int](), [len(memory.layout.aliases[alias].links) for alias, _ in parts]
+    found = [
+        np.empty((links, len(rows)), np.int64)
+        for links, (_, rows) in zip(lengths, parts, strict=True)
+    ]
+    for (alias, rows), values in zip(parts, found, strict=True):
+        words += [address_of(memory.alias(alias)), len(rows), rows.ctypes.data]
+        words += [address_of(values), rows.strides[0]]
+    order = [
+        word
+        for alias, link in outside_in(memory.layout)
+        for word in (address_of(memory.alias(alias)), link)
+    ]
+    nodes = [address_of(memory.alias(alias)) for alias in memory.nodes]
+    with lent(*(rows for _, rows in parts), *found):
+        load_parts(
+            memory.st,
+            np.array(words, np.int64),
+            np.array(order, np.int64),
+            np.array(nodes, np.int64),
+        )
 
 
 def outside_in(layout: Layout) -> list[tuple[int, int]]:
@@ -109,6 +122,22 @@ def outside_in(layout: Layout) -> list[tuple[int, int]]:
             for link in range(len(alias.links)):
                 visit(number, link)
     return list(order)
+
+
+@kernel
+def load_parts(st: int, parts: Words, order: Words, nodes: Words) -> None:
+    """Insert the rows of each part, then count what lives in the whole graph."""
+    for part in range(len(parts) // PART):
+        ad, given = parts[part * PART], parts[part * PART + 1 : (part + 1) * PART]
+        for link in range(ld(ad, A_LINK_COUNT)):
+            count_rows(ad, link, given)
+            make_lists(st, ad, link)
+        fill(st, ad, given)
+    if ld(st, LOOKAHEAD) >= GLOBAL:
+        for at in range(len(order) // 2):
+            count_live(st, order[2 * at], order[2 * at + 1])
+        for ad in nodes:
+            note_complete(ad)
 
 
 @kernel

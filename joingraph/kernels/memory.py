@@ -1,7 +1,7 @@
 """Memory that grows without being copied: address space is reserved, pages come when touched.
 
     reserve(words)        ->  Region(address, words)     anonymous, zeroed, MAP_NORESERVE
-    reserve_together(..)  ->  several of them at fixed distances, with huge pages
+    reserve_together(..)  ->  several of them at fixed distances; large ones with huge pages
     lay_over(address, part of a file)                    the file's pages, copied when written to
 
 Kernels work on raw addresses; the Region keeps the mapping alive. Every live region is fenced:
@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from joingraph.errors import LimitError
 from joingraph.stores.snapshot import Part
 
 Words = npt.NDArray[np.int64]
@@ -33,22 +34,25 @@ INTERPRETED = bool(numba.config.DISABLE_JIT)  # type: ignore[attr-defined]  # se
 CHECKED = not INTERPRETED and os.environ.get("JOINGRAPH_KERNELS") == "checked"
 FENCED = INTERPRETED or CHECKED  # raw kernels look at no fence
 
-MAX_REGIONS = 1 << 16
+MAX_REGIONS = 1 << 20
 HUGE_BYTES = 2 << 20
 SMALL_BYTES = 256 << 10
+OVERSHOT_BYTES = 1 << 10
+ALLOCATED_WORDS = 1 << 13
 MAP_FIXED = 0x10  # on Linux and macOS, and in no module of Python
 # Python 3.11 and 3.12 do not name this flag
 NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0x40)
 # [violations, regions in use, low 0, high 0, low 1, high 1, ...]; a freed pair is 0, 0
 FENCES: Words = np.zeros(2 + 2 * MAX_REGIONS, np.int64)
-_free_fences: list[int] = []
+free_fences: list[int] = []
+reserved = [0]  # bytes of address space, in all
 
 
-@dataclass(eq=False, slots=True, weakref_slot=True)
+@dataclass(eq=False, slots=True)
 class Region:
     """A stretch of reserved memory; `words` is a view of it that must not outlive the region."""
 
-    area: mmap.mmap
+    area: mmap.mmap | None  # None: it is of the allocator
     words: Words
     address: int
     start: int = 0  # bytes of the area before it
@@ -57,42 +61,88 @@ class Region:
         """Give the whole pages between two word indexes back; they read as zero afterwards."""
         page = mmap.PAGESIZE // 8
         first, last = -(-start // page) * page, end // page * page
-        if last > first:
+        if last > first and self.area is not None:
             place = self.start + first * 8
             self.area.madvise(mmap.MADV_DONTNEED, place, (last - first) * 8)
 
 
 def reserve(words: int) -> Region:
-    """Reserve zeroed memory that takes up room only where it is touched."""
+    """Reserve zeroed memory that takes up room only where it is touched; few words are malloc's.
+
+    A process may have some 65,000 mappings, so a small region is none.
+    """
+    if words <= ALLOCATED_WORDS:
+        view = np.zeros(words, np.int64)
+        fence_with(view, [(view.ctypes.data, view.nbytes)])
+        return Region(None, view, view.ctypes.data)
     area = reserve_area(words * 8)
     view = np.frombuffer(area, np.int64)
-    return fenced(Region(area, view, view.ctypes.data), len(area))
+    fence_with(area, [(view.ctypes.data, len(area))])
+    return Region(area, view, view.ctypes.data)
 
 
 def reserve_together(sizes: Sequence[int]) -> list[Region]:
-    """Reserve several regions of so many words: their distances are the same in every process.
+    """Reserve several regions of so many bytes: sizes alone tell the distances between them.
 
-    The first region's `words` reach over the others too. Huge pages save page faults and address
-    look-ups; a region begins a little before one, so that small graphs stay small.
+    The first region's `words` reach over the others too. A large region has huge pages, which save
+    page faults and address look-ups, and begins a little before one, so that it may stay small.
     """
-    room = [-(-size * 8 // HUGE_BYTES) * HUGE_BYTES + HUGE_BYTES for size in sizes]
-    area = reserve_area(sum(room) + 2 * HUGE_BYTES)
+    starts, end = spread_out(sizes)
+    is_large = any(map(has_huge_pages, sizes))
+    area = reserve_area(end + (HUGE_BYTES if is_large else 0))
     whole = np.frombuffer(area, np.int64)
-    start = -whole.ctypes.data % HUGE_BYTES + HUGE_BYTES - SMALL_BYTES
+    base = -whole.ctypes.data % HUGE_BYTES if is_large else 0
     regions = []
-    for size, bytes_ in zip(sizes, room, strict=True):
-        if hasattr(mmap, "MADV_HUGEPAGE"):
-            area.madvise(mmap.MADV_HUGEPAGE, start + SMALL_BYTES, bytes_ - HUGE_BYTES)
-        view = whole[start // 8 :]
-        regions.append(fenced(Region(area, view, view.ctypes.data, start), size * 8))
-        start += bytes_
+    for size, start in zip(sizes, starts, strict=True):
+        if has_huge_pages(size) and hasattr(mmap, "MADV_HUGEPAGE"):
+            huge = base + start + SMALL_BYTES
+            area.madvise(mmap.MADV_HUGEPAGE, huge, -(-size // HUGE_BYTES) * HUGE_BYTES)
+        view = whole[(base + start) // 8 :]
+        regions.append(Region(area, view, view.ctypes.data, base + start))
+    fences = [(each.address, size) for each, size in zip(regions, sizes, strict=True)]
+    fence_with(area, fences)
     return regions
 
 
+def has_huge_pages(size: int) -> bool:
+    """Say whether a region is so large that it has huge pages."""
+    return size > 2 * HUGE_BYTES
+
+
+def spread_out(sizes: Sequence[int]) -> tuple[list[int], int]:
+    """Say where regions of so many bytes begin, and where the last one ends.
+
+    Eight words at once are read and written, so a region is followed by room for an overshoot.
+    """
+    starts, end = [], 0
+    for size in sizes:
+        start, unit = end, mmap.PAGESIZE
+        if has_huge_pages(size):
+            unit = HUGE_BYTES
+            start = -(-(end + SMALL_BYTES) // unit) * unit - SMALL_BYTES
+        starts.append(start)
+        end = start + -(-(size + OVERSHOT_BYTES) // unit) * unit
+    return starts, end
+
+
 def reserve_area(size: int) -> mmap.mmap:
-    """Reserve whole pages of address space."""
+    """Reserve whole pages of address space, or say that there is none left."""
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE
-    return mmap.mmap(-1, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE, flags=flags)
+    try:
+        area = mmap.mmap(-1, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE, flags=flags)
+    except (OSError, OverflowError) as error:
+        raise LimitError(
+            f"{size:,} bytes of address space are asked for, and the system gives no more"
+            f" ({error}): allow the process more (`ulimit -v`, or `vm.max_map_count` mappings),"
+            " or close other graphs of it"
+        ) from error
+    reserved[0] += len(area)
+    weakref.finalize(area, _given_back, len(area)).atexit = False
+    return area
+
+
+def _given_back(size: int) -> None:
+    reserved[0] -= size
 
 
 def lay_over(address: int, part: Part) -> None:
@@ -130,17 +180,19 @@ def bytes_at(address: int, size: int) -> memoryview:
     return memoryview((ctypes.c_ubyte * size).from_address(inside(address, size))).cast("B")
 
 
-def fenced(region: Region, size: int) -> Region:
-    """Allow accesses to a region as long as it lives."""
-    place = fence(region.address, region.address + size)
-    weakref.finalize(region, _unfence, place)
-    return region
+def fence_with(owner: object, spans: Sequence[tuple[int, int]]) -> None:
+    """Allow accesses to addresses and the bytes from them on, as long as their owner lives."""
+    places = [fence(address, address + size) for address, size in spans]
+    weakref.finalize(owner, _unfence_all, places).atexit = False
 
 
 def fence(low: int, high: int) -> int:
     """Allow accesses between two addresses; returns the place that `unfence` takes."""
-    place = _free_fences.pop() if _free_fences else int(FENCES[1])
-    assert place < MAX_REGIONS, "there are never that many graphs in one process"
+    place = free_fences.pop() if free_fences else int(FENCES[1])
+    if place >= MAX_REGIONS:
+        raise LimitError(
+            f"{MAX_REGIONS:,} regions of memory are in use: close graphs of the process"
+        )
     FENCES[1] = max(int(FENCES[1]), place + 1)
     FENCES[2 + 2 * place] = low
     FENCES[3 + 2 * place] = high
@@ -150,7 +202,12 @@ def fence(low: int, high: int) -> int:
 def _unfence(place: int) -> None:
     FENCES[2 + 2 * place] = 0
     FENCES[3 + 2 * place] = 0
-    _free_fences.append(place)
+    free_fences.append(place)
+
+
+def _unfence_all(places: Sequence[int]) -> None:
+    for place in places:
+        _unfence(place)
 
 
 def word_at(address: int) -> ctypes.c_int64:

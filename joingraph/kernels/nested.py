@@ -11,12 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from joingraph import texts
+from joingraph.factorised import in_parts, one_array, put_together
 from joingraph.kernels import fields as f
 from joingraph.kernels.fields import MOVE, O_ALIAS, O_DIFF, O_KIND
 from joingraph.kernels.intrinsics import kernel, ld, sto
@@ -63,6 +66,12 @@ class Changed(NamedTuple):
     post: Words | None
     diffs: Words
 
+    def part(self, first: int, end: int) -> Changed:
+        """Give some of the rows."""
+        some = slice(first, end)
+        pre, post = (None if each is None else each[some] for each in (self.pre, self.post))
+        return Changed(self.kind, pre, post, self.diffs[some])
+
 
 class Nester:
     """Collects the records of a batch by alias."""
@@ -89,8 +98,15 @@ class Nester:
     def add(self, alias: int, changed: Changed) -> None:
         """Take rows that changed; the graph's other aliases are as they found them."""
         rows = changed.pre if changed.post is None else changed.post
-        if rows is None or not len(rows):
-            return
+        if rows is not None and len(rows):
+            parts = in_parts(partial(self.records, alias, changed), 0, len(rows))
+            self.found.setdefault(alias, []).extend(part for part in parts if len(part))
+
+    def records(self, alias: int, changed: Changed, first: int, end: int) -> pa.Table:
+        """Write the records of some of the rows that changed."""
+        changed = changed.part(first, end)
+        rows = changed.pre if changed.post is None else changed.post
+        assert rows is not None, "what changed has a side"
         if alias not in self.branches:
             self.branches[alias] = branches_of(self.plan, alias)
         top = self.branches[alias]
@@ -99,20 +115,18 @@ class Nester:
         piece = picked(piece, there)
         beyond = self.beyond(top, piece)
         some = np.flatnonzero(beyond.alive)
-        if len(some):
-            found = Alive(there[some], picked(piece, some), beyond)
-            self.found.setdefault(alias, []).append(self.table(top, alias, changed, found))
+        if not len(some):
+            return pa.table({})
+        found = Alive(there[some], picked(piece, some), beyond)
+        return self.table(top, alias, changed, found)
 
     def tables(self) -> dict[str, pa.Table]:
         """Give the records of all that changed, by alias and base diff."""
-        found = {}
-        for alias, parts in self.found.items():
-            table = pa.concat_tables(parts)
-            diffs = table["_diff"].to_numpy()
-            if (diffs[1:] < diffs[:-1]).any():
-                table = table.take(pa.array(np.argsort(diffs, kind="stable")))
-            found[self.plan.aliases[alias].name] = table.combine_chunks()
-        return found
+        return {
+            self.plan.aliases[alias].name: put_together(parts)
+            for alias, parts in self.found.items()
+            if parts
+        }
 
     def table(self, top: Branch, alias: int, changed: Changed, found: Alive) -> pa.Table:
         """Write the records of rows that are alive."""
@@ -135,7 +149,11 @@ class Nester:
         """Compute what the view shows of a branch."""
         definition = self.plan.definition
         fields = [definition.schema.field(at) for at in branch.columns]
-        arrays = [self.walker.computed(piece, definition.output[at].value) for at in branch.columns]
+        wanted = [definition.output[at].value for at in branch.columns]
+        slots = self.walker.slots_of(wanted)
+        if self.walker.lengths(piece, slots, texts.ARRAY_BYTES_MAX) is not None:
+            raise texts.TooMuchText
+        arrays = [one_array(self.walker.computed(piece, each)) for each in wanted]
         return pa.StructArray.from_arrays(arrays, fields=fields)
 
     def beyond(self, branch: Branch, piece: Piece) -> Beyond:

@@ -35,9 +35,9 @@ def as_it_is(changes: pa.Table) -> pa.Table:
 def net(outputs: Outputs, changes: pa.Table) -> pa.Table:
     """Keep the first appearance of each row that has changed on balance, with that balance."""
     width = len(outputs.schema)
-    columns = [changes.column(at).combine_chunks() for at in range(width)]
+    columns = [changes.column(at) for at in range(width)]
     words = [word for each in columns for word in outputs.value_words(each)]
-    balance = balances(matrix_of(words, changes.num_rows), signed_counts(changes))
+    balance = balances(matrix_of(words, changes.num_rows), signed_counts(changes, width))
     first = np.flatnonzero(balance)
     return left_over(changes, width, first, balance[first])
 

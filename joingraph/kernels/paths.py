@@ -50,10 +50,13 @@ class Paths:
         return Paths(self.words, self.starts, self.ops + ops, self.weights, self.length)
 
     def part(self, first: int, end: int) -> Paths:
-        """Give the rows between two places, both of which begin a segment."""
-        some = slice(*np.searchsorted(self.starts, [first, end]).tolist())
+        """Give the rows between two places."""
+        if (first, end) == (0, self.length):
+            return self
+        low = np.searchsorted(self.starts, first, side="right") - 1
+        some = slice(max(0, int(low)), int(np.searchsorted(self.starts, end)))
         words = [each[first:end] for each in self.words]
-        starts = self.starts[some] - first
+        starts = np.maximum(self.starts[some] - first, 0)
         return Paths(words, starts, self.ops[some], self.weights[some], end - first)
 
     def kept(self, mark: npt.NDArray[np.bool_]) -> Paths:

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from joingraph import texts
 from joingraph.evaluate import evaluate, holds
 from joingraph.expression import Expression
 from joingraph.kernels import fields as f
@@ -32,6 +33,7 @@ from joingraph.kernels.strings import Interner
 from joingraph.kernels.words import from_words
 from joingraph.plan.model import Plan, Slot
 from joingraph.reading import Leg, Touched, kept_parts
+from joingraph.texts import is_text
 
 PIECE = 1 << 17  # paths that a hop makes at once
 
@@ -48,7 +50,7 @@ class Piece:
     def __len__(self) -> int:
         return len(self.times)
 
-    def take(self, rows: Words) -> Piece:
+    def take(self, rows: Words | slice) -> Piece:
         """Pick paths, some of them perhaps several times."""
         return Piece(
             {vertex: ids[rows] for vertex, ids in self.values.items()},
@@ -232,15 +234,44 @@ class Walker:
         """Number the paths on which conditions are TRUE, one condition after the other."""
         left = np.arange(len(piece))
         for test in tests:
-            true = holds(test, self.given(piece, test), len(piece))
-            some = np.flatnonzero(np.asarray(true, dtype=bool))
+            parts = self.cut(piece, [test])
+            true = [np.asarray(holds(test, self.given(each, test), len(each))) for each in parts]
+            some = np.flatnonzero(np.concatenate(true))
             if len(some) < len(piece):
                 piece, left = piece.take(some), left[some]
         return left
 
+    def cut(self, piece: Piece, wanted: Iterable[Expression]) -> Iterator[Piece]:
+        """Cut paths so that what expressions read of each part is text for a block at most."""
+        return self.cut_by(piece, self.slots_of(wanted))
+
+    def cut_by(self, piece: Piece, slots: Iterable[Slot]) -> Iterator[Piece]:
+        """Cut paths so that what each part keeps in some slots is text for a block at most."""
+        lengths = self.lengths(piece, slots, texts.BLOCK_BYTES)
+        if lengths is None:
+            yield piece
+            return
+        for span in texts.spans(lengths, texts.BLOCK_BYTES):
+            yield piece.take(span)
+
+    def slots_of(self, wanted: Iterable[Expression]) -> set[Slot]:
+        """Find the slots that expressions read."""
+        return {self.plan.slots[part] for each in wanted for part in kept_parts(self.plan, each)}
+
+    def lengths(self, piece: Piece, slots: Iterable[Slot], most: int) -> Words | None:
+        """Say how many bytes of text each path has in slots; None if all have no more than that."""
+        some = [each for each in slots if is_text(each.stored)]
+        if len(some) * self.interner.longest * len(piece) <= most:
+            return None
+        found = np.zeros(len(piece), np.int64)
+        for slot in some:
+            found += self.interner.lengths(self.slot_words(piece, slot)[0])
+        return found if int(found.sum()) > most else None
+
     def given(self, piece: Piece, wanted: Expression) -> dict[Expression, pa.Array]:
         """Collect the kept values that an expression is computed of."""
-        return {each: self.column(piece, each) for each in kept_parts(self.plan, wanted)}
+        parts = dict.fromkeys(kept_parts(self.plan, wanted))
+        return {each: self.column(piece, each) for each in parts}
 
     def column(self, piece: Piece, kept: Expression) -> pa.Array:
         """Collect what paths keep for an expression, in its own type."""
@@ -268,14 +299,23 @@ class Walker:
         return [records[ids, before + word] for word in range(words_of(types[slot.position]))]
 
     def computed(self, piece: Piece, wanted: Expression) -> pa.Array:
-        """Give a kept value, or compute an expression of several."""
+        """Give a kept value, or compute an expression of several; text may be wide."""
         if wanted in self.plan.slots:
             return self.column(piece, wanted)
-        return evaluate(wanted, self.given(piece, wanted), len(piece))
+        parts = self.cut(piece, [wanted])
+        return texts.joined(
+            [evaluate(wanted, self.given(each, wanted), len(each)) for each in parts]
+        )
 
     def output(self, piece: Piece) -> list[pa.Array]:
-        """Compute the view's columns for complete paths, one row each."""
+        """Compute the view's columns for complete paths, one row each; text may be wide."""
         return [self.computed(piece, each.value) for each in self.plan.definition.output]
+
+    def shown(self, piece: Piece) -> Iterator[tuple[Piece, pa.Table]]:
+        """Yield complete paths with the view's rows on them, text for a block at once."""
+        definition = self.plan.definition
+        for part in self.cut(piece, [each.value for each in definition.output]):
+            yield part, texts.typed(self.output(part), definition.schema)
 
     def key_columns(self, piece: Piece, vertex: int) -> list[pa.Array]:
         """Give the values that paths have at a vertex, by class."""

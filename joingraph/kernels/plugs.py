@@ -15,6 +15,7 @@ import numpy as np
 
 from joingraph.kernels import fields as f
 from joingraph.kernels.codegen import KERNELS, has_plug
+from joingraph.kernels.intrinsics import uninterrupted
 from joingraph.kernels.layout import Layout
 from joingraph.kernels.memory import Words
 from joingraph.kernels.modules import WORKER, compile_text
@@ -57,13 +58,14 @@ class Plugs:
 
     def make(self, plug: Plug) -> None:
         """Compile a kernel; it waits to be put in place."""
-        self.finished.append((plug, compile_text(self.text(plug))))
+        self.finished.append((plug, uninterrupted(compile_text, self.text(plug))))
 
     def put_in_place(self) -> None:
         """Let finished kernels take over; only between batches."""
         while self.finished:
-            plug, address = self.finished.pop()
+            plug, address = self.finished[0]
             self.memory.alias(plug.alias)[plug.field] = address
+            del self.finished[0]
 
     def notice(self, ops: Words) -> None:
         """Order the kernels of aliases that have become hot."""
@@ -74,13 +76,13 @@ class Plugs:
             of_kind = inserts if plug.field == f.A_INSERT else ~inserts
             self.waiting[plug] += int(np.count_nonzero(of_kind & (ops[:, f.O_ALIAS] == plug.alias)))
             if self.waiting[plug] >= HOT_OPS:
-                del self.waiting[plug]
                 WORKER.submit(partial(self.make, plug))
+                del self.waiting[plug]
 
     def compile(self, progress: Progress) -> None:
         """Make all kernels, those that were ordered too, and put them in place."""
-        self.waiting.clear()
         for done, plug in enumerate(self.all):
             self.make(plug)
             progress(done + 1, len(self.all))
+        self.waiting.clear()
         self.put_in_place()

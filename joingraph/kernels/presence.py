@@ -61,11 +61,16 @@ def admit(st: int, ops: Words, matrices: tuple[Words, ...]) -> npt.NDArray[np.bo
     """Say of each op whether its base diff is admitted."""
     admitted = np.ones(len(ops), np.int64)
     if (ops[:, O_KIND] != INSERT).any():
-        mask = (1 << int(3 * len(ops) + 16).bit_length()) - 1
+        mask = slots_for(len(ops)) - 1
         with lent(ops, admitted, *matrices):
             given = np.array([mask, address_of(admitted)])
             admit_all(st, address_of(ops), len(ops), given)
     return admitted.astype(bool)
+
+
+def slots_for(ops: int) -> int:
+    """Say how many slots the running counts of so many ops take."""
+    return 1 << int(3 * ops + 16).bit_length()
 
 
 @kernel

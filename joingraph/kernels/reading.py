@@ -14,6 +14,7 @@ from itertools import repeat
 import numpy as np
 import pyarrow as pa
 
+from joingraph import texts
 from joingraph.answers import Kept
 from joingraph.asked import Asked
 from joingraph.kernels import fields as f
@@ -23,7 +24,7 @@ from joingraph.kernels.pieces import Piece, Walker, joined
 from joingraph.kernels.starts import Starts
 from joingraph.reading import Reading, Touched, legs
 from joingraph.ways import Way, sorting_alias
-from joingraph.words import Word, to_words
+from joingraph.words import Word, to_words, words_of
 
 
 def read(starts: Starts, reading: Reading, touched: Touched) -> Iterator[pa.RecordBatch]:
@@ -83,13 +84,12 @@ def limited(pieces: Iterable[Piece], limit: int) -> Iterator[Piece]:
 
 def batches(walker: Walker, piece: Piece) -> Iterator[pa.RecordBatch]:
     """Make record batches of paths, rows repeated as often as they stand for."""
-    schema = walker.plan.definition.schema
-    rows = pa.record_batch(walker.output(piece), schema=schema)
-    if (piece.times == 1).all():
-        yield rows
-        return
-    for numbers in repeated(piece.times):
-        yield rows.take(pa.array(numbers))
+    for part, rows in walker.shown(piece):
+        if (part.times == 1).all():
+            yield from texts.blocks(rows, max(1, len(rows)))
+        else:
+            for numbers in repeated(part.times):
+                yield from texts.picked(rows, numbers)
 
 
 def repeated(times: Words) -> Iterator[Words]:
@@ -107,10 +107,11 @@ def why(starts: Starts, asked: Asked) -> list[tuple[Kept, ...]]:
     way = starts.best_way(reading)
     found: list[tuple[Kept, ...]] = []
     for piece in matching(starts, reading, way, Touched()):
-        rows = zip(*(to_words(each) for each in walker.output(piece)), strict=True)
-        same = [at for at, row in enumerate(rows) if row == asked.words]
-        mine = piece.take(np.array(same, np.int64))
-        found += zip(*(kept(walker, mine, alias.index) for alias in plan.aliases), strict=True)
+        for part, shown in walker.shown(piece):
+            rows = zip(*(words_of(each) for each in shown.columns), strict=True)
+            same = [at for at, row in enumerate(rows) if row == asked.words]
+            mine = part.take(np.array(same, np.int64))
+            found += zip(*(kept(walker, mine, alias.index) for alias in plan.aliases), strict=True)
     return found
 
 

@@ -1,29 +1,32 @@
 """Finds out whether a batch has room in a graph's memory limit, before anything is changed.
 
-    strings   all bytes of the batch's texts, as if none were known      before they are interned
-    quick     every row new everywhere, every list moved                 no look at the graph
-    probed    the lists that the rows would really go to                 if quick says no
+    strings   all bytes of the batch's texts       then only those of texts that are unknown
+    rows      every row new everywhere             then the records, slots and blocks they will take
+              every list moved                     that are not free (allotting.py)
 
-A list that is full moves to a block of twice its size, and its old block may not be needed by
-anybody else: so a list of length n counts for four times n at the worst. What is counted is the
-graph; the view diffs of a batch come on top of it and are the caller's.
+The first is quick and knows nothing of the graph but its size; the second is asked if the first
+says no; the engine asks once more after it has forgotten texts that no row has. What only
+removes rows, or changes them where they lie, takes nothing and always passes. What is
+counted is the graph; a batch's view diffs come on top of it and are the caller's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
+import pyarrow as pa
 
 from joingraph.batch import Entry
 from joingraph.errors import LimitError
 from joingraph.kernels import fields as f
-from joingraph.kernels.layout import AliasLayout, Link
-from joingraph.kernels.memory import Words, lent
+from joingraph.kernels.allotting import Allotment, grown, untouched_bytes
+from joingraph.kernels.feed import Feed, Feeder
+from joingraph.kernels.layout import AliasLayout
+from joingraph.kernels.memory import Words
 from joingraph.kernels.pieces import Walker
-from joingraph.kernels.rows import came, rows_of
+from joingraph.kernels.rows import came
 from joingraph.kernels.stats import sizes
-from joingraph.kernels.words import is_text
+from joingraph.texts import is_text
 
 WORD = 8
 SLOT_BYTES = 16
@@ -36,38 +39,63 @@ class Room:
     def __init__(self, walker: Walker, limit: int) -> None:
         self.walker, self.limit = walker, limit
 
+    def feed(self, feeder: Feeder, entries: Sequence[Entry]) -> Feed:
+        """Filter entries, or refuse them."""
+        self.check_strings(entries)
+        feed = feeder.feed(entries)
+        self.check_rows(feed)
+        return feed
+
     def check_strings(self, entries: Sequence[Entry]) -> None:
-        """Refuse a batch whose texts may not fit."""
+        """Refuse a batch whose texts have no room."""
         columns = [
-            column
+            chunk
             for entry in entries
-            for side in entry[2:]
-            if side is not None
-            for column in side.columns
+            if entry.post is not None
+            for column in entry.post.columns
             if is_text(column.type)
+            for chunk in column.chunks
         ]
         count = sum(map(len, columns))
-        data = sum(int(column.nbytes) for column in columns)
-        slots, used = self.walker.interner.filling
-        index = 2 * WORD * grown(slots, used + count)
-        self.refuse(data + INTERNED_BYTES * count + index)
+        if count and not self.fits(self.interned(count, sum(each.nbytes for each in columns), 0)):
+            self.refuse(self.unknown(columns))
 
-    def check_rows(self, ops: Words, matrices: tuple[Words, ...]) -> None:
-        """Refuse a batch whose rows may not fit."""
-        if self.held() + self.quick(ops) > self.limit:
-            self.refuse(self.probed(ops, matrices))
+    def unknown(self, columns: Sequence[pa.Array]) -> int:
+        """Say what the texts take that are not kept yet."""
+        interner = self.walker.interner
+        found = [interner.unknown(each.unique()) for each in columns]
+        count, data = (sum(each) for each in zip(*found, strict=True))
+        return self.interned(count, data, interner.free_ids) if count else 0
+
+    def interned(self, count: int, data: int, free: int) -> int:
+        """Say what so many texts of so many bytes take, some of whose ids are free."""
+        slots, used = self.walker.interner.filling
+        fresh = max(0, count - free)
+        index = max(0, grown(slots, used + fresh) - slots)
+        return data + WORD * count + (INTERNED_BYTES - WORD) * fresh + WORD * index
+
+    def check_rows(self, feed: Feed) -> None:
+        """Refuse a batch whose rows have no room."""
+        if not self.fits(self.quick(feed.ops)) and feed.rows:
+            self.walker.memory.release()
+            self.walker.memory.forget_places()
+            self.refuse(Allotment(self.walker, feed).bytes())
 
     def held(self) -> int:
         """Tell how many bytes the graph takes."""
         return sum(sizes(self.walker).values())
 
+    def fits(self, more: int) -> bool:
+        """Say whether so many bytes more have room."""
+        return self.held() + more <= self.limit
+
     def refuse(self, more: int) -> None:
-        """Refuse a batch that may take so many bytes more, if they are too many."""
-        held = self.held()
+        """Refuse a batch that takes so many bytes more, if they are too many."""
+        held = self.held() - untouched_bytes(self.walker) if more else 0
         if held + more > self.limit:
             raise LimitError(
-                f"memory_limit={self.limit:,}: the graph takes {held:,} bytes and this batch may"
-                f" take {more:,} more; nothing was changed: raise the limit, or apply less at once"
+                f"memory_limit={self.limit:,}: the graph takes {held:,} bytes and this batch takes"
+                f" {more:,} more; nothing was changed: raise the limit, or apply less at once"
             )
 
     def quick(self, ops: Words) -> int:
@@ -82,50 +110,13 @@ class Room:
                 most += self.index_growth(link.vertex, rows)
         return most + 4 * held["lists"] + 2 * held["places"]
 
-    def probed(self, ops: Words, matrices: tuple[Words, ...]) -> int:
-        """Bound what rows take by the lists that they go to."""
-        most = 0
-        with lent(*matrices):
-            for number, alias in enumerate(self.walker.layout.aliases):
-                mine = came(ops, number)
-                rows = rows_of(mine, self.walker.layout, number, post=True)
-                found = self.walker.begun(number, rows)
-                most += len(mine) * alias.stride * WORD
-                for link in alias.links:
-                    ids = found.values[link.vertex]
-                    most += self.at_link(alias, link, ids)
-        words = self.walker.memory.words
-        places = int(words[f.PLACE_COUNT]) + (len(ops) if most else 0)
-        return most + 2 * SLOT_BYTES * grown(int(words[f.PLACES_MASK]) + 1, places)
-
-    def at_link(self, alias: AliasLayout, link: Link, ids: Words) -> int:
-        """Bound what rows take at one of their vertices: new values, and lists that move."""
-        fresh = int((ids < 0).sum())
-        most = fresh * self.walker.layout.vertices[link.vertex].stride * WORD
-        most += self.index_growth(link.vertex, fresh)
-        if link.seat.kind == f.COUNT:
-            return most
-        known, more = np.unique(ids[ids >= 0], return_counts=True)
-        sized = self.walker.records(link.vertex)[known, link.seat.length]
-        length, size = sized & f.LENGTH, sized >> 40
-        moved = (length + more)[length + more > (1 << size) >> 1]
-        return most + WORD * columns_of(alias) * (4 * int(moved.sum()) + 4 * fresh)
-
     def index_growth(self, vertex: int, fresh: int) -> int:
         """Bound what a vertex' index takes for new values: the next tables, beside the old one."""
         descriptor = self.walker.memory.vertex(vertex)
         slots, values = int(descriptor[f.V_MASK]) + 1, int(descriptor[f.V_LIVE])
-        return 2 * WORD * grown(slots, values + fresh)
+        return 2 * WORD * max(0, grown(slots, values + fresh) - slots)
 
 
 def columns_of(alias: AliasLayout) -> int:
     """Say how many words a row takes in each of its alias' lists."""
     return alias.projected if alias.kind == f.LEAF else 1
-
-
-def grown(slots: int, used: int) -> int:
-    """Say how many slots a table grows to that doubles when it is two thirds full; 0: it stays."""
-    needed = slots
-    while 3 * (used + 1) > 2 * (needed - 1):
-        needed *= 2
-    return needed if needed > slots else 0

@@ -107,18 +107,27 @@ def run(st: int) -> int:
             look_ahead(st, cursor, cursor, end)
             look_further(st, cursor, cursor, end)
         ended = carry_out(st, op_at(st, cursor))
+        while ended == FULL and ld(st, SINK):
+            hand_over(st)
+            ended = carry_out(st, op_at(st, cursor))
         if ended != DONE:
             return ended
         cursor += 1
         sto(st, CURSOR, cursor)
         sto(st, PHASE, P_START)
         if ld(st, SINK):
-            call3(ld(st, SINK), st, 0, 0)
-            sto(st, ROWS, 0)
-            sto(st, SEGMENT_COUNT, 0)
+            hand_over(st)
         elif ld(st, ROWS) >= ld(st, LIMIT):
             return FULL
     return DONE
+
+
+@kernel
+def hand_over(st: int) -> None:
+    """Call the consumer with what the block holds, and empty it."""
+    call3(ld(st, SINK), st, 0, 0)
+    sto(st, ROWS, 0)
+    sto(st, SEGMENT_COUNT, 0)
 
 
 @kernel

@@ -61,6 +61,7 @@ class Reader:
         self.words[SOURCES] = self.state.address + STATE_WORDS * 8
         self.words[f.WHEELS] = self.state.address + (STATE_WORDS + sources) * 8
         self.filling = Filling(self.words, blocks)
+        self.filling.begin()
         self.words[CURSOR], self.words[OP_COUNT], self.words[PHASE] = 0, 0, P_START
 
     def fill(self, ranges: SimpleQueue[range]) -> None:

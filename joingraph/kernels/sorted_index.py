@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -69,6 +69,14 @@ class Run:
         return found
 
 
+class Held(NamedTuple):
+    """What an index lists: rows that were sorted, and those that came and went since then."""
+
+    base: Run
+    come: list[Words]
+    gone: list[Words]
+
+
 def sorted_run(values: pa.Array, rows: Words) -> Run:
     """Sort rows by their values."""
     order = np.asarray(pc.sort_indices(values))
@@ -81,9 +89,8 @@ class SortedIndex:
 
     def __init__(self, alias: int, place: slice, kind: pa.DataType, interner: Interner) -> None:
         self.alias, self.place, self.kind, self.interner = alias, place, kind, interner
-        self._base = self.run(NO_ROWS)
-        self._come: list[Words] = []
-        self._gone: list[Words] = []
+        # One value, so that an exception never leaves what was sorted in two places.
+        self._held = Held(self.run(NO_ROWS), [], [])
         self._changes: tuple[Run, Run] | None = None
 
     def __len__(self) -> int:
@@ -93,26 +100,30 @@ class SortedIndex:
     @property
     def bytes(self) -> int:
         """How much memory the rows take."""
-        changes = [*self._come, *self._gone]
-        rows = [self._base.rows, self._base.nulls, *changes]
+        base, come, gone = self._held
+        rows = [base.rows, base.nulls, *come, *gone]
         return sum(int(each.nbytes) for each in rows)
 
     def note(self, rows: Words, *, come: bool) -> None:
         """List rows that came, or rows that went no more."""
         if len(rows):
-            (self._come if come else self._gone).append(rows)
+            (self._held.come if come else self._held.gone).append(rows)
             self._changes = None
 
     def runs(self) -> tuple[Run, Run, Run]:
         """Sort what has changed since the last read."""
         if self._changes is None:
-            come, gone = concatenated(self._come), concatenated(self._gone)
-            if len(come) + len(gone) > max(MANY, len(self._base) // 10):
-                rows = concatenated([self._base.rows, self._base.nulls, come])
-                self._base = self.run(without(rows, gone))
-                self._come, self._gone, come, gone = [], [], NO_ROWS, NO_ROWS
+            come, gone = concatenated(self._held.come), concatenated(self._held.gone)
+            if len(come) + len(gone) > max(MANY, len(self._held.base) // 10):
+                self._held, come, gone = self._sorted(), NO_ROWS, NO_ROWS
             self._changes = self.run(come), self.run(gone)
-        return (self._base, *self._changes)
+        return (self._held.base, *self._changes)
+
+    def _sorted(self) -> Held:
+        """Sort everything anew."""
+        base, come, gone = self._held
+        rows = concatenated([base.rows, base.nulls, *come])
+        return Held(self.run(without(rows, concatenated(gone))), [], [])
 
     def run(self, rows: Words) -> Run:
         """Sort rows by the column."""
@@ -128,16 +139,15 @@ class SortedIndex:
 
     def settled(self) -> tuple[Words, Words]:
         """Sort everything anew; gives the rows in order, and those that have no value."""
-        _, come, gone = self.runs()
-        if len(come) or len(gone):
-            rows = concatenated([self._base.rows, self._base.nulls, *self._come])
-            self._base = self.run(without(rows, concatenated(self._gone)))
-            self._come, self._gone, self._changes = [], [], None
-        return self._base.rows, self._base.nulls
+        if self._held.come or self._held.gone:
+            self._changes = None
+            self._held = self._sorted()
+        return self._held.base.rows, self._held.base.nulls
 
     def begin(self, rows: Words, nulls: Words) -> None:
         """Begin with what `settled` gave."""
-        self._base, self._changes = Run(self.values(rows), rows, nulls), None
+        self._changes = None
+        self._held = Held(Run(self.values(rows), rows, nulls), [], [])
 
     def size(self, span: Span) -> int:
         """Count what is listed within a span."""

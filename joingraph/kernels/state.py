@@ -2,18 +2,24 @@
 
     GraphMemory(layout, lookahead)
         state          what every kernel is given: the address of the state's words
-        regions        heap, per vertex records and index, per node alias records, block, segments
+        regions        heap, per vertex records and index, per node alias records, places, scratch
 
-Growing needs no copy and no new address: each region is far larger than what it will hold, and
-takes memory only where it has been touched.
+A region is larger than what it holds and takes memory only where it has been touched: kernels need
+no test. Before a batch `make_room` bounds what it may need (growth.py) and moves all regions if
+that is more than there is; the descriptors alone tell where they lie.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 from joingraph.kernels import fields as f
-from joingraph.kernels.blocks import Blocks, Filling
+from joingraph.kernels.blocks import Filling, pool
+from joingraph.kernels.growth import needed, shift_lists, used
 from joingraph.kernels.layout import AliasLayout, Layout, Level, VertexLayout
-from joingraph.kernels.memory import Region, Words, reserve, reserve_together
+from joingraph.kernels.memory import Region, Words, reserve
+from joingraph.kernels.regions import Regions, copy_between
 
 HEAP_WORDS = 1 << 34
 RECORD_WORDS = 1 << 32
@@ -21,7 +27,7 @@ INDEX_WORDS = 1 << 31
 FIRST_INDEX = 1 << 10
 PLACE_WORDS = 1 << 33
 FIRST_PLACES = 1 << 10
-KEPT_BLOCKS = 4  # that view diffs lay in, for those of the next batches
+SCRATCH_WORDS = (1 << 32, 1 << 33)  # of the look-ahead's stack and of admission's running counts
 
 
 class GraphMemory:
@@ -30,25 +36,85 @@ class GraphMemory:
     def __init__(self, layout: Layout, lookahead: int) -> None:
         self.layout = layout
         vertices = len(layout.vertices)
-        nodes = [number for number, alias in enumerate(layout.aliases) if alias.kind == f.NODE]
-        sizes = [HEAP_WORDS, *[RECORD_WORDS] * (vertices + len(nodes)), *[INDEX_WORDS] * vertices]
-        self.heap, *regions = reserve_together([*sizes, PLACE_WORDS, PLACE_WORDS])
-        self.places, self.running = regions[-2:]
-        self.records, self.indexes = regions[:vertices], regions[-vertices - 2 : -2]
-        self.nodes = dict(zip(nodes, regions[vertices:], strict=False))
-        self.stack = reserve(RECORD_WORDS)
+        self.numbers = [n for n, alias in enumerate(layout.aliases) if alias.kind == f.NODE]
+        records = [RECORD_WORDS] * (vertices + len(self.numbers))
+        words = [HEAP_WORDS, *records, *[INDEX_WORDS] * vertices, PLACE_WORDS, *SCRATCH_WORDS]
+        self.area = Regions([8 * each for each in words])
         self.descriptors = reserve(descriptor_words(layout))
         self.words: Words = self.descriptors.words
         self.st = self.descriptors.address
         self._top = f.STATE_WORDS
         self._capacities, self._places = [FIRST_INDEX] * vertices, FIRST_PLACES
+        self._is_mapped = False
         self._describe(lookahead)
-        self.filling = Filling(self.words, Blocks(len(layout.outputs), KEPT_BLOCKS))
+        self.find_regions()
+        self.filling = Filling(self.words, pool(len(layout.outputs)))
 
-    @property
-    def regions(self) -> list[Region]:
-        """All the memory that grows with the data."""
-        return [self.heap, *self.records, *self.indexes, *self.nodes.values()]
+    def make_room(self, ops: int) -> None:
+        """Make room for so many ops and for taking them back, or refuse them; between batches."""
+        self.area.prepare(ops, partial(needed, self))
+        self.finish_move()
+
+    def finish_move(self) -> None:
+        """Bring a move to other regions to its end; called again, do it anew."""
+        if self.area.before:
+            distances = self.distances(self.area.before)
+            moved = zip(self.area.before, self.area.regions, used(self), strict=True)
+            for old, new, (start, size) in moved:
+                copy_between(old, new, start, size)
+            self.find_regions()
+            self.shift(distances)
+            self.area.settle()
+
+    def forget_places(self) -> None:
+        """Give an empty table of places back; one mapped from a file would not read as zero."""
+        if self._places > FIRST_PLACES and not self.words[f.PLACE_COUNT] and not self._is_mapped:
+            self.places.release(0, 4 * self._places)
+            self.words[f.PLACES_MASK] = FIRST_PLACES - 1
+            self.find_regions()
+
+    def lie_as(self, sizes: list[int]) -> None:
+        """Let an empty graph's regions have such sizes, or room for what its words say."""
+        self._is_mapped = True
+        self.area.resemble(sizes, needed(self, 0))
+        self.find_regions()
+        self.area.settle()
+
+    def distances(self, regions: Sequence[Region]) -> list[int]:
+        """Say how many bytes behind the heap each vertex' records lie."""
+        heap, *others = regions
+        return [each.address - heap.address for each in others[: len(self.layout.vertices)]]
+
+    def shift(self, before: Sequence[int]) -> None:
+        """Let lists that lie in records be found again, given the distances of before."""
+        for number, (old, new) in enumerate(
+            zip(before, self.distances(self.area.regions), strict=True)
+        ):
+            if old != new:
+                shift_lists(self.vertex(number).ctypes.data, (new - old) >> 3)
+
+    def find_regions(self) -> None:
+        """Write into the descriptors where regions lie, and tables whose sizes alone are known."""
+        vertices, words = len(self.layout.vertices), self.words
+        self.heap, *regions = self.area.regions
+        self.records, self.indexes = regions[:vertices], regions[-vertices - 3 : -3]
+        self.nodes = dict(zip(self.numbers, regions[vertices:], strict=False))
+        self.places, stack, running = regions[-3:]
+        words[f.HEAP], words[f.STACK], words[f.RUNNING] = (
+            self.heap.address,
+            stack.address,
+            running.address,
+        )
+        words[f.PLACES_BASE] = self.places.address
+        self._places = int(words[f.PLACES_MASK]) + 1
+        words[f.PLACES] = self.places.address + 16 * self._places
+        for number, (records, index) in enumerate(zip(self.records, self.indexes, strict=True)):
+            vd = self.vertex(number)
+            self._capacities[number] = int(vd[f.V_MASK]) + 1
+            vd[f.V_RECORDS], vd[f.V_INDEX_BASE] = records.address, index.address
+            vd[f.V_INDEX] = index.address + 8 * self._capacities[number]
+        for number, records in self.nodes.items():
+            self.alias(number)[f.A_RECORDS] = records.address
 
     def release(self) -> None:
         """Give back the memory of tables that have been outgrown; each lay before the next."""
@@ -67,15 +133,6 @@ class GraphMemory:
         """The heads of the heap's free lists."""
         start = (int(self.words[f.FREE]) - self.st) // 8
         return self.words[start : start + (widest(self.layout) + 1) * f.FREE_CLASSES]
-
-    def find_tables(self) -> None:
-        """Find the tables again whose sizes alone are known."""
-        self._places = int(self.words[f.PLACES_MASK]) + 1
-        self.words[f.PLACES] = self.places.address + 16 * self._places
-        for number in range(len(self.indexes)):
-            descriptor = self.vertex(number)
-            self._capacities[number] = int(descriptor[f.V_MASK]) + 1
-            descriptor[f.V_INDEX] = descriptor[f.V_INDEX_BASE] + 8 * self._capacities[number]
 
     def vertex(self, number: int) -> Words:
         """Give the descriptor of a vertex."""
@@ -107,7 +164,7 @@ class GraphMemory:
         words[columns : columns + 2 * len(layout.outputs)] = [
             word for output in layout.outputs for word in output
         ]
-        words[f.HEAP], words[f.TOP] = self.heap.address, 8
+        words[f.TOP] = 8
         words[f.FREE] = self._address(self._take((widest(layout) + 1) * f.FREE_CLASSES))
         words[f.VERTICES] = self._address(self._vertices)
         words[f.ALIASES] = self._address(self._aliases)
@@ -133,20 +190,15 @@ class GraphMemory:
     def _describe_aids(self) -> None:
         """Write where the kernels keep what they remember for a while."""
         words, links = self.words, most_links(self.layout)
-        words[f.STACK], words[f.RUNNING] = self.stack.address, self.running.address
         words[f.RING] = self._address(self._take(f.RING_SLOTS * links))
         words[f.HINTS] = self._address(self._take(2 * f.RING_SLOTS * links))
         words[f.MOST_LINKS] = links
-        words[f.PLACES_BASE] = self.places.address
-        words[f.PLACES] = self.places.address + FIRST_PLACES * 16
         words[f.PLACES_MASK], words[f.LONG] = FIRST_PLACES - 1, f.LONG_LIST
 
     def _describe_vertex(self, number: int, vertex: VertexLayout) -> None:
         vd = self.vertex(number)
-        index = self.indexes[number].address
         seats = self._take(len(vertex.seats) * f.SEAT_WORDS)
-        vd[f.V_RECORDS], vd[f.V_INDEX_BASE] = self.records[number].address, index
-        vd[f.V_INDEX], vd[f.V_MASK] = index + FIRST_INDEX * 8, FIRST_INDEX - 1
+        vd[f.V_MASK] = FIRST_INDEX - 1
         vd[f.V_STRIDE], vd[f.V_KEY], vd[f.V_NUMBER] = vertex.stride, vertex.key, number
         vd[f.V_SEATS], vd[f.V_SEAT_COUNT] = self._address(seats), len(vertex.seats)
         for place, seat in enumerate(vertex.seats):
@@ -163,8 +215,6 @@ class GraphMemory:
         ad[f.A_LINK_COUNT], ad[f.A_PROJECTED] = len(alias.links), alias.projected
         ad[f.A_STRIDE], ad[f.A_WIDTH], ad[f.A_KEY_WORDS] = alias.stride, alias.width, alias.keys
         ad[f.A_SOURCE], ad[f.A_NUMBER] = len(self.layout.vertices) + number, number
-        if number in self.nodes:
-            ad[f.A_RECORDS] = self.nodes[number].address
         for place, link in enumerate(alias.links):
             ln = self.words[links + place * f.LINK_WORDS :]
             ln[f.L_VERTEX] = self._address(self._vertices + link.vertex * f.VERTEX_WORDS)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from joingraph.kernels import fields as f
+from joingraph.kernels.allotting import untouched_bytes
 from joingraph.kernels.pieces import Piece, Walker
 from joingraph.kernels.reading import word_rows
 from joingraph.kernels.sorted_index import SortedIndex
@@ -19,6 +20,7 @@ HEAVIEST = 5  # vertex values listed per vertex
 def stats(walker: Walker, indexes: Mapping[str, SortedIndex]) -> dict[str, Any]:
     """Count rows and bytes."""
     plan, memory, found = walker.plan, walker.memory, sizes(walker)
+    found["lists"] -= untouched_bytes(walker)
     if indexes:
         found["indexes"] = sum(index.bytes for index in indexes.values())
     return {

@@ -21,8 +21,8 @@ from joingraph.kernels.fields import A_ROWS, NULL_WORD
 from joingraph.kernels.layout import words_of
 from joingraph.kernels.sorted_index import SortedIndex
 from joingraph.kernels.starts import Starts
-from joingraph.kernels.words import is_text
 from joingraph.plan.model import AliasPlan, Plan
+from joingraph.texts import is_text
 
 FEWEST_BYTES = 4 << 20  # of new texts
 BYTES_A_ROW = 8

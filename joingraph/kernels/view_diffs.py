@@ -10,7 +10,8 @@ copied then; where that is known before the rows are seen, blocks need not be pu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +37,13 @@ def kinds_array(codes: npt.NDArray[np.int8]) -> pa.DictionaryArray:
 ALIKE = {code: kinds_array(np.full(MANY, code, np.int8)) for code in (INSERTED, DELETED)}
 
 
+class Made(NamedTuple):
+    """A view diff: its rows in tables, to be made once, and the base diff of each row."""
+
+    tables: Iterator[pa.Table]
+    diffs: Callable[[], pa.Array | pa.ChunkedArray]
+
+
 class ViewDiffs:
     """Makes the view diffs of one batch, of all its paths or of some of its base diffs."""
 
@@ -53,6 +61,12 @@ class ViewDiffs:
 
     def rows(self, parts: Sequence[Paths], *, paired: bool = True) -> DiffRows:
         """Make the view diff of paths; those of a move pair up if they are all there."""
+        made = self.made(parts, paired=paired)
+        tables = list(made.tables) or [self.outputs.told_schema.empty_table()]
+        return DiffRows(tables[0] if len(tables) == 1 else pa.concat_tables(tables), made.diffs)
+
+    def made(self, parts: Sequence[Paths], *, paired: bool) -> Made:
+        """Make the view diff of paths in tables of bounded text, each when it is asked for."""
         outputs, plain = self.outputs, self.plain and (paired or not self.moves)
         if plain and outputs.plan.residuals:
             parts = [each.kept(outputs.holding(each)) for each in parts]
@@ -61,16 +75,19 @@ class ViewDiffs:
         paths = joined(parts, len(outputs.all_words))
         if plain and self.are_different(paths):
             return self.unfolded(paths)
-        kept = outputs.holding(paths)
-        values = outputs.values_where(paths, kept)
+        kept, values = outputs.answered(paths)
         effects = effects_of(paths, self.ops, kept, paired=paired)
         return self.folded(paths, values, fold(outputs.matrix(paths, values), effects))
 
-    def folded(self, paths: Paths, values: Sequence[pa.Array | None], folded: Folded) -> DiffRows:
+    def folded(self, paths: Paths, values: Sequence[pa.Array | None], folded: Folded) -> Made:
         """Make the view diff of the rows that are left."""
-        meta = [kinds_array(folded.kinds), pa.array(folded.counts)]
-        found = self.put_together(self.outputs.arrays(paths, values, folded.rows), meta)
-        return DiffRows(found, lambda: pa.array(folded.diffs))
+        tables = (
+            self.put_together(
+                arrays, [kinds_array(folded.kinds[span]), pa.array(folded.counts[span])]
+            )
+            for span, arrays in self.outputs.tables(paths, values, folded.rows)
+        )
+        return Made(tables, lambda: pa.array(folded.diffs))
 
     def are_different(self, paths: Paths) -> bool:
         """Hold if no base diff has equal rows, but for what a move does not change."""
@@ -80,22 +97,22 @@ class ViewDiffs:
         mark = kinds == UPDATE if outputs.told_apart else np.ones(len(kinds), bool)
         return not mark.any() or all_distinct(paths, outputs.told, mark)
 
-    def unfolded(self, paths: Paths) -> DiffRows:
+    def unfolded(self, paths: Paths) -> Made:
         """Make the view diff of rows that are all different."""
         if not self.moves:
             return self.as_they_are([paths])
         pairs = in_pairs(paths, self.outputs.told, self.ops)
         return self.folded(paths, self.outputs.no_values, pairs)
 
-    def as_they_are(self, parts: Sequence[Paths]) -> DiffRows:
+    def as_they_are(self, parts: Sequence[Paths]) -> Made:
         """Make the view diff of rows that came and went."""
-        tables = [self.came_and_went(each) for each in parts]
+        tables = (self.came_and_went(each) for part in parts for each in self.outputs.cut(part))
         ops = self.ops
 
         def diffs() -> pa.ChunkedArray:
             return pa.chunked_array([each.by_row(ops[each.ops, O_DIFF]) for each in parts])
 
-        return DiffRows(tables[0] if len(tables) == 1 else pa.concat_tables(tables), diffs)
+        return Made(tables, diffs)
 
     def came_and_went(self, paths: Paths) -> pa.Table:
         """Make the rows of a block; mostly all of them came, or all went, once."""

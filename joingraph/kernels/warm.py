@@ -9,6 +9,8 @@ Whether it is there is told by a file beside the cache; if it lies, numba compil
 from __future__ import annotations
 
 import logging
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,23 +38,25 @@ ROWS: dict[str, list[tuple[object, ...]]] = {
 
 
 def marker() -> Path | None:
-    """Name the file that says that the kernels were compiled; none where they are interpreted."""
+    """Name the file that says that the kernels were compiled; none where they are not kept."""
     if INTERPRETED:
         return None
     dispatcher: Any = run
-    return Path(dispatcher._cache.cache_path) / f"joingraph-{STAMP}.compiled"
+    folder = dispatcher._cache.cache_path
+    return None if folder is None else Path(folder) / f"joingraph-{STAMP}.compiled"
 
 
 def ensure_compiled() -> None:
     """Compile the kernels now if that was never done on this machine, and say so."""
     told = marker()
-    if told is None or told.exists():
+    if told is None or os.path.exists(told):
         return
     logging.getLogger("joingraph").warning(
         "compiling joingraph's kernels, once for this version on this machine: about half a minute"
     )
     use_every_kernel()
-    told.touch()
+    with suppress(OSError):  # the cache itself has said why
+        told.touch()
 
 
 def use_every_kernel() -> None:

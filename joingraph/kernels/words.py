@@ -19,6 +19,7 @@ from joingraph.kernels.fields import NULL_WORD
 from joingraph.kernels.layout import words_of
 from joingraph.kernels.memory import Words
 from joingraph.kernels.strings import Interner, validity
+from joingraph.texts import is_text
 
 # By the id of a type, as Arrow takes long to hash a type itself.
 INTEGERS = {
@@ -34,9 +35,6 @@ INTEGERS = {
     pa.float32().id: np.int32,
     pa.float64().id: np.int64,
 }
-
-
-TEXTS = {pa.string().id, pa.binary().id}
 BOOL, DECIMAL = pa.bool_().id, pa.decimal128(1).id
 
 
@@ -78,11 +76,6 @@ def one_nan(column: pa.Array) -> pa.Array:
     if not pc.any(nan).as_py():
         return column
     return pc.if_else(nan, pa.scalar(float("nan"), column.type), column)
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Say whether a type's values are runs of bytes."""
-    return kind.id in TEXTS
 
 
 def numbers(column: pa.Array) -> list[Words]:

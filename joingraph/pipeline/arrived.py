@@ -18,12 +18,14 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from joingraph import texts
 from joingraph.definition import Table
 from joingraph.pipeline.changes import Images, Marks, Numbers, by_commit
 from joingraph.pipeline.deadletters import Dead
 from joingraph.pipeline.debezium import read_events
 from joingraph.pipeline.model import WATCHED, Source
 from joingraph.pipeline.positions import Places, in_turn
+from joingraph.python_values import python_value, shown
 
 META: Final = {
     "_lane": pa.string(),
@@ -57,7 +59,7 @@ class Told(NamedTuple):
         at = np.flatnonzero(mask)
         rows, codes, follows = self.images
         beside = np.diff(at, prepend=-2) == 1
-        images = Images(rows.take(pa.array(at)), codes[at], follows[at] & beside)
+        images = Images(texts.taken(rows, at), codes[at], follows[at] & beside)
         return Told(images, placed(self.places, at), self.dead)
 
 
@@ -78,7 +80,7 @@ def tell(rows: pa.Table, source: Source, table: Table) -> Told:
     codes = rows["_op"].to_numpy().astype(np.int8)
     if source.format == "delta":
         order, follows = by_commit(table, kept, places.a, codes)
-        images = Images(kept.take(pa.array(order)), codes[order], follows)
+        images = Images(texts.taken(kept, order), codes[order], follows)
         return Told(images, placed(places, order), dead)
     return Told(Images(kept, codes, following(rows, source)), places, dead)
 
@@ -140,9 +142,9 @@ def found_null(name: str) -> str:
 
 def record(rows: pa.Table, table: Table, at: int) -> str:
     """Write a row as JSON, without what is NULL, as Spark does."""
-    said = {name: rows[name][at].as_py() for name in table.schema.names}
+    said = {name: python_value(rows[name][at]) for name in table.schema.names}
     known = {name: value for name, value in said.items() if value is not None}
-    return json.dumps(known, ensure_ascii=False, separators=(",", ":"), default=str)
+    return json.dumps(known, ensure_ascii=False, separators=(",", ":"), default=shown)
 
 
 def with_coded_lanes(rows: pa.Table) -> pa.Table:
@@ -156,7 +158,7 @@ def with_coded_lanes(rows: pa.Table) -> pa.Table:
 def in_order(rows: pa.Table) -> pa.Table:
     """Put the rows in the order of their source."""
     order = ordered(rows)
-    return rows if (np.diff(order) == 1).all() else rows.take(pa.array(order))
+    return rows if (np.diff(order) == 1).all() else texts.taken(rows, order)
 
 
 def ordered(rows: pa.Table) -> Numbers:

@@ -22,8 +22,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from joingraph import texts
 from joingraph.definition import Table
 from joingraph.pipeline.model import Source
+from joingraph.python_values import python_values
 
 Codes = npt.NDArray[np.int8]
 Marks = npt.NDArray[np.bool_]
@@ -127,12 +129,12 @@ def taken(rows: pa.Table, at: Numbers) -> pa.Table:
     """Take the numbered rows; neighbours need no copy."""
     if len(at) and at[-1] - at[0] + 1 == len(at):
         return rows.slice(int(at[0]), len(at))
-    return rows.take(pa.array(at))
+    return texts.taken(rows, at)
 
 
 def tuples(rows: pa.Table) -> Iterator[tuple[object, ...]]:
     """Give rows as tuples of Python values."""
-    return zip(*(column.to_pylist() for column in rows.columns), strict=True)
+    return zip(*(python_values(column) for column in rows.columns), strict=True)
 
 
 def by_commit(

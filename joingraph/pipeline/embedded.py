@@ -7,6 +7,7 @@ keeps nothing: what must outlive the process belongs on a server with a URL.
 from __future__ import annotations
 
 import atexit
+import os
 import shutil
 import subprocess
 import tempfile
@@ -65,6 +66,7 @@ class Embedded:
         self.process = subprocess.Popen(
             [binary(), *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
+        self._owner = os.getpid()
         atexit.register(self.stop)
         self._wait()
 
@@ -84,7 +86,9 @@ class Embedded:
         )
 
     def stop(self) -> None:
-        """Stop the server and take its folder away."""
+        """Stop the server and take its folder away; not in a process forked from its owner."""
+        if self._owner != os.getpid():
+            return
         if self.process.poll() is None:
             self.process.terminate()
             self.process.wait(STARTS_S)

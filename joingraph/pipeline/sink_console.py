@@ -13,6 +13,7 @@ from rich.live import Live
 from rich.table import Table
 
 from joingraph.pipeline.sink import AT_LEAST_ONCE
+from joingraph.python_values import python_rows, shown
 from joingraph.view import View
 from joingraph.viewdiff import ViewDiff
 
@@ -70,7 +71,7 @@ class Console:
             table.add_column(name, no_wrap=True)
         for row in reversed(self.latest):
             sign, colour = SIGNS[row["_change_type"]]
-            values = [str(row[name]) for name in self.view.schema.names]
+            values = [shown(row[name]) for name in self.view.schema.names]
             table.add_row(sign, *values, str(row["_count"]), style=colour)
         return table
 
@@ -82,5 +83,4 @@ class Console:
 
 def last(table: pa.Table, rows: int) -> list[dict[str, Any]]:
     """Give the last rows."""
-    found: list[dict[str, Any]] = table.slice(max(0, len(table) - rows)).to_pylist()
-    return found
+    return python_rows(table.slice(max(0, len(table) - rows)))

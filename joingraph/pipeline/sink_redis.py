@@ -24,6 +24,7 @@ from joingraph.errors import StoreError
 from joingraph.names import quoted, suggest
 from joingraph.pipeline.embedded import Server
 from joingraph.pipeline.sink import EXACTLY_ONCE
+from joingraph.python_values import python_rows, shown
 from joingraph.view import View
 from joingraph.viewdiff import ViewDiff
 
@@ -119,8 +120,8 @@ def read_blob(fields: Mapping[bytes, bytes]) -> pa.Table:
 
 def plain(table: pa.Table) -> Iterator[dict[str, str]]:
     """Write each row as an entry; a NULL has no field."""
-    for row in table.to_pylist():
-        yield {name: str(value) for name, value in row.items() if value is not None}
+    for row in python_rows(table):
+        yield {name: shown(value) for name, value in row.items() if value is not None}
 
 
 class Timeline:
@@ -157,12 +158,12 @@ class Timeline:
 
     def changes(self, table: pa.Table) -> Iterator[tuple[str, str, float, int]]:
         """Give rows as members of their subscribers' sets: what goes first."""
-        rows = sorted(table.to_pylist(), key=lambda row: str(row["_change_type"]))
+        rows = sorted(python_rows(table), key=lambda row: str(row["_change_type"]))
         for row in rows:
             sign = 1 if row.pop("_change_type") == "insert" else -1
             count, subscriber = row.pop("_count"), row.pop(self.subscriber)
             if subscriber is not None:
-                member = json.dumps(row, default=str, sort_keys=True)
+                member = json.dumps(row, default=shown, sort_keys=True)
                 score = float(row[self.score] or 0)
                 yield f"{self.prefix}:{subscriber}", member, score, sign * count
 

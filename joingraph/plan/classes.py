@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from joingraph.definition import Definition
 from joingraph.expression import Call, Expression, Literal, Value, aliases_of
+from joingraph.python_values import python_value
 from joingraph.types import join_type
 
 SPREADING = frozenset({"equal", "less", "less_equal", "greater", "greater_equal", "in"})
@@ -191,4 +192,4 @@ def said_of(condition: Expression, other: Expression) -> Expression:
 
 def widened(constant: Literal, kind: pa.DataType) -> Literal:
     """Give a constant a wider type."""
-    return Literal(pa.scalar(constant.value, constant.type).cast(kind).as_py(), kind)
+    return Literal(python_value(pa.scalar(constant.value, constant.type).cast(kind)), kind)

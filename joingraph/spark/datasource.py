@@ -43,6 +43,8 @@ from joingraph.names import quoted, suggest
 from joingraph.partitions import ElsewherePartition, parts_in
 from joingraph.spark.followed import META, DiffsReader
 from joingraph.spark.types import spark_schema
+from joingraph.stores.beside import look_again
+from joingraph.stores.folder import Folder
 from joingraph.view import View
 
 COMPARED = {
@@ -100,7 +102,8 @@ def place_of(options: Mapping[str, str]) -> Path:
 
 def found_view(options: Mapping[str, str]) -> View:
     """Read which view a folder's graph is of."""
-    return read_stored(place_of(options)).view
+    path = place_of(options)
+    return look_again(Folder(path), lambda: read_stored(path)).view
 
 
 def columns_of(options: Mapping[str, str]) -> list[str]:

@@ -23,9 +23,10 @@ from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
 from joingraph.errors import StoreError
 from joingraph.journal import Journal
-from joingraph.keeping import read_stored
+from joingraph.keeping import open_stored
 from joingraph.pipeline.acks import noted
-from joingraph.stores.disk import Owner, open_disk
+from joingraph.stores.beside import look_again
+from joingraph.stores.folder import Folder
 from joingraph.stores.state import State
 from joingraph.subscriptions import as_rows
 from joingraph.viewdiff import ViewDiff
@@ -105,9 +106,16 @@ class DiffsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 @contextmanager
 def followed(path: Path) -> Generator[Journal]:
     """Read a graph's history beside the process that writes it."""
-    stored = read_stored(path)
-    owner = Owner(stored.keyed_view, stored.key_index, stored.options)
-    disk = open_disk(path, owner, readonly=True)
+    journal = look_again(Folder(path), lambda: read_history(path))
+    try:
+        yield journal
+    finally:
+        journal.close()
+
+
+def read_history(path: Path) -> Journal:
+    """Read a graph's history; Stale if its folder changes meanwhile."""
+    _, disk = open_stored(path)
     try:
         state = State.from_json(disk.found.footer.get("state"))
         journal = Journal(disk, state, Condition(), readonly=True)
@@ -117,9 +125,10 @@ def followed(path: Path) -> Generator[Journal]:
             else:
                 with journal.changed:
                     journal.note(step.record, step.number)
-        yield journal
-    finally:
+    except BaseException:
         disk.close(complete=False)
+        raise
+    return journal
 
 
 def waiting(journal: Journal, subscriber: str, after: int) -> list[tuple[int, int]]:

@@ -18,12 +18,12 @@ from collections.abc import Mapping
 import pyarrow as pa
 from sqlglot import exp
 
-from joingraph.definition import Definition, Output, Table
+from joingraph.definition import META_NAMES, Definition, Output, Table
 from joingraph.errors import ViewError
 from joingraph.names import quoted
 from joingraph.sql.binder import Binder
 from joingraph.sql.clauses import kind
-from joingraph.sql.parse import check_dialect, parse_one, too_deep
+from joingraph.sql.parse import check_dialect, parse_one, too_deep, uncollected
 from joingraph.sql.place import describe
 from joingraph.sql.refusal import Mistake, Refusal
 from joingraph.sql.scope import Context, Field, check_args
@@ -33,8 +33,13 @@ _CREATE_TAKEN = {"this", "kind", "expression", "exists", "replace", "properties"
 _PROPERTIES_TAKEN = (exp.TemporaryProperty, exp.MaterializedProperty, exp.SchemaCommentProperty)
 
 
-def define(sql: str, tables: Mapping[str, Table], dialect: str = "spark") -> Definition:
+@uncollected()
+def define(
+    sql: str, tables: Mapping[str, Table], dialect: str = "spark", *, is_stored: bool = False
+) -> Definition:
     """Understand a view: resolve its names, flatten its subqueries, type its expressions.
+
+    A view that was stored may have columns of any name.
 
     >>> follower = Table("follower", pa.schema([("userId", pa.int64())]))
     >>> define("SELECT f.userId + 1 AS next FROM follower f", {"follower": follower}).schema
@@ -43,20 +48,22 @@ def define(sql: str, tables: Mapping[str, Table], dialect: str = "spark") -> Def
     check_dialect(dialect)
     _check_spelling(tables)
     try:
-        return _define(sql, tables, dialect)
+        return _define(sql, tables, dialect, is_stored=is_stored)
     except Refusal as refusal:
         raise ViewError(describe(refusal, sql, dialect)) from None
     except RecursionError:
         raise too_deep() from None
 
 
-def _define(sql: str, tables: Mapping[str, Table], dialect: str) -> Definition:
+def _define(sql: str, tables: Mapping[str, Table], dialect: str, *, is_stored: bool) -> Definition:
     statement = parse_one(sql, dialect)
     name, columns, body = _view(statement)
     binder = Binder(tables, dialect)
     fields = renamed(query(body, binder, Context({})), columns, statement.this)
     check_unused(binder)
     _check_output(fields, body)
+    if not is_stored:
+        _check_meta_names(fields, body)
     return Definition(
         name,
         sql,
@@ -111,6 +118,18 @@ def _check_output(fields: tuple[Field, ...], body: exp.Expr) -> None:
             raise Mistake(
                 _item(body, field.name),
                 f"column {quoted(field.name)} has no type; write CAST(NULL AS ...)",
+            )
+
+
+def _check_meta_names(fields: tuple[Field, ...], body: exp.Expr) -> None:
+    """Refuse columns that view diffs have beside the view's."""
+    for field in fields:
+        if field.name.lower() in META_NAMES:
+            free = field.name.lstrip("_")
+            raise Mistake(
+                _item(body, field.name),
+                f"column {quoted(field.name)} has the name of a column that view diffs add"
+                f" ({', '.join(META_NAMES)}); rename it, for example ... AS {quoted(free)}",
             )
 
 

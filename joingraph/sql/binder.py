@@ -68,8 +68,8 @@ class Binder:
 
     def value(self, node: exp.Expr, find: Callable[[exp.Column], Field]) -> Field:
         """Bind an expression, its names resolved by `find`; it is measured on the way."""
-        size = survey(node)
-        read: list[Field] = [find(each) for each in node.find_all(exp.Column)]
+        size, columns = survey(node)
+        read: list[Field] = [find(each) for each in columns]
         size = Size(
             size.nodes + sum(field.size.nodes for field in read),
             size.depth + max((field.size.depth for field in read), default=0),

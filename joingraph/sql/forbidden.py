@@ -7,6 +7,7 @@ scalars.bind's affair.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 from sqlglot import exp
@@ -134,17 +135,20 @@ _NAMES_NOT_OF_THE_DATA = frozenset(
 )
 
 
-def survey(expression: exp.Expr) -> Size:
-    """Refuse what no expression may hold, and measure the rest."""
+def survey(expression: exp.Expr) -> tuple[Size, list[exp.Column]]:
+    """Refuse what no expression may hold, measure the rest, and list the columns it names."""
     nodes = deepest = 0
+    columns: list[exp.Column] = []
     waiting = [(expression, 1)]
     while waiting:
         node, depth = waiting.pop()
         nodes, deepest = nodes + 1, max(deepest, depth)
         _refuse(node)
-        waiting += [(child, depth + 1) for child in node.iter_expressions()]
+        if isinstance(node, exp.Column):
+            columns.append(node)
+        waiting += [(child, depth + 1) for child in node.iter_expressions(reverse=True)]
     check_size(expression, Size(nodes, deepest))
-    return Size(nodes, deepest)
+    return Size(nodes, deepest), columns
 
 
 def check_size(node: exp.Expr, size: Size) -> None:
@@ -163,14 +167,19 @@ def check_size(node: exp.Expr, size: Size) -> None:
 
 def _refuse(node: exp.Expr) -> None:
     if isinstance(node, (exp.In, exp.Exists)) and isinstance(node.parent, exp.Not):
-        reasons: tuple[Reason, ...] = (_NOT_IN,)
+        reason: Reason | None = _NOT_IN
     else:
-        reasons = _REASONS
-    for reason in reasons:
-        if isinstance(node, reason.kinds) and not _is_list(node):
-            raise Refusal(node, reason.what or _name(node), reason.why, reason.instead)
+        reason = _reason(type(node))  # type: ignore[arg-type]  # a class is hashable
+    if reason is not None and not _is_list(node):
+        raise Refusal(node, reason.what or _name(node), reason.why, reason.instead)
     if isinstance(node, exp.Anonymous) and node.name.lower() in _NAMES_NOT_OF_THE_DATA:
         raise Refusal(node, _name(node), _NOT_OF_THE_DATA, "store the value in a column of a table")
+
+
+@cache
+def _reason(kind: type[exp.Expr]) -> Reason | None:
+    """Return why nodes of a kind are refused; looked up once a kind, not once a node."""
+    return next((reason for reason in _REASONS if issubclass(kind, reason.kinds)), None)
 
 
 def _is_list(node: exp.Expr) -> bool:

@@ -12,6 +12,7 @@ from sqlglot.errors import SqlglotError
 from joingraph.sql.refusal import Refusal
 
 LINE_CHARS_MAX = 100
+SENTENCE_CHARS_MAX = 1_000
 
 
 def describe(refusal: Refusal, sql: str, dialect: str) -> str:
@@ -50,6 +51,8 @@ def _as_written(refusal: Refusal, sql: str) -> str:
 
 
 def _ended(sentence: str) -> str:
+    if len(sentence) > SENTENCE_CHARS_MAX:
+        sentence = f"{sentence[:SENTENCE_CHARS_MAX]}..."
     return printable(sentence) + ("" if sentence.endswith("?") else ".")
 
 

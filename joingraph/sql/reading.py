@@ -10,9 +10,10 @@ then does each column give way to the expression it stands for, and what is cons
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+import pyarrow as pa
 from sqlglot import exp
 
 from joingraph.definition import Definition
@@ -20,14 +21,17 @@ from joingraph.errors import DiffError, ViewError
 from joingraph.evaluate import evaluate
 from joingraph.expression import Call, Column, Expression, Literal, columns_of
 from joingraph.ordering import Order
+from joingraph.python_values import python_value
 from joingraph.sql.binder import Binder
 from joingraph.sql.forbidden import Size
-from joingraph.sql.parse import parse_part, too_deep
+from joingraph.sql.parse import parse_part, too_deep, uncollected
 from joingraph.sql.place import describe
 from joingraph.sql.refusal import Mistake, Refusal
 from joingraph.sql.scope import Field, Relation, Scope
+from joingraph.types import FLOATS
 
 
+@uncollected()
 def bind_where(where: object, definition: Definition) -> tuple[Expression, ...]:
     """Bind a condition over the view's columns; give its conjuncts, none if it is always TRUE."""
     with _told("where", where, definition.dialect):
@@ -103,9 +107,40 @@ def _substituted(expression: Expression, values: Mapping[Column, Expression]) ->
         case Column():
             return values[expression]
         case Call(function, args, type):
-            return _folded(Call(function, tuple(_substituted(arg, values) for arg in args), type))
+            here = Call(function, tuple(_substituted(arg, values) for arg in args), type)
+            return _with_lists(here.args) if function == "or" else _folded(here)
         case _:
             return expression
+
+
+def _with_lists(parts: Sequence[Expression]) -> Expression:
+    """Write a = 1 OR a = 2 as a IN (1, 2): one look-up a row, however many constants.
+
+    A list stands where its first constant stood, so nothing is computed earlier than before.
+    """
+    lists: dict[Expression, list[Expression]] = {}
+    found: list[Expression | list[Expression]] = []
+    for part in parts:
+        match part:
+            case Call("equal", (subject, Literal() as one)) if _is_listable(one):
+                if subject not in lists:
+                    lists[subject] = [subject]
+                    found.append(lists[subject])
+                lists[subject].append(one)
+            case _:
+                found.append(part)
+    written = [_written(each) if isinstance(each, list) else each for each in found]
+    return written[0] if len(written) == 1 else Call("or", tuple(written), pa.bool_())
+
+
+def _is_listable(constant: Literal) -> bool:
+    """True if IN compares a constant as = does; of floats, 0.0 equals -0.0 and IN looks up."""
+    return constant.value is not None and constant.type not in FLOATS
+
+
+def _written(subject_and_members: Sequence[Expression]) -> Expression:
+    function = "equal" if len(subject_and_members) == 2 else "in"
+    return Call(function, tuple(subject_and_members), pa.bool_())
 
 
 def _folded(call: Call) -> Expression:
@@ -116,7 +151,7 @@ def _folded(call: Call) -> Expression:
     if not all(isinstance(arg, Literal) for arg in call.args):
         return call
     try:
-        value = evaluate(call, {}, 1)[0].as_py()
+        value = python_value(evaluate(call, {}, 1)[0])
     except (DiffError, ValueError, OverflowError):
         return call
     return call if isinstance(value, float) and value == 0.0 else Literal(value, call.type)

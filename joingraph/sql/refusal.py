@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from joingraph.show import brief
+
 
 class Refusal(Exception):
     """A construct that is not taken: the node, what it is, why not, and a rewrite if any."""
@@ -20,7 +22,7 @@ class Refusal(Exception):
     def sentence(self) -> str:
         """Say what is not taken, why, and what to write instead."""
         rewrite = f"; {self.instead}" if self.instead else ""
-        return f"{self.what} is not taken: {self.why}{rewrite}"
+        return f"{brief(self.what)} is not taken: {self.why}{rewrite}"
 
 
 class Mistake(Refusal):

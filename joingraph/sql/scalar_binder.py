@@ -175,8 +175,9 @@ def fold(literal: Literal, type: pa.DataType) -> Literal | None:
 
 def fits(value: int, type: pa.DataType) -> bool:
     """Tell whether an integer type has a value."""
-    info = np.iinfo(str(type))
-    return bool(info.min <= value <= info.max)
+    signed = bool(pa.types.is_signed_integer(type))
+    bits: int = type.bit_width - signed
+    return -(1 << bits) * signed <= value < 1 << bits
 
 
 def unify(
@@ -261,7 +262,7 @@ def moment(node: exp.Expr, text: str, type: pa.DataType) -> Literal:
 
 def _no_common(node: exp.Expr, a: pa.DataType, b: pa.DataType) -> Refusal:
     why = f"{sql_name(a)} and {sql_name(b)} have no common type"
-    if is_number(a) and is_number(b):
+    if is_decimal(a) or is_decimal(b):
         why += " of at most 38 digits"
     return Refusal(node, node.sql(), why, _CAST)
 

@@ -160,10 +160,15 @@ def alternatives(node: exp.Expr, parts: list[Expression], bind: Binder) -> list[
 
 
 def _depends_on_order(parts: list[Expression]) -> bool:
-    """Tell integer constants of several widths beside a column that each alone would adapt to."""
+    """Tell constants of several widths beside a column that each alone would adapt to.
+
+    One constant beside UBIGINT and a shorter unsigned column decides by its place, too.
+    """
     constants = [part for part in parts if is_integer(part)]
     widths = {next(type for type in SIGNED if fold(each, type)) for each in constants}
     others = {part.type for part in parts if not is_integer(part)}
+    if len(widths) == 1 and len(others) > 1 and pa.uint64() in others:
+        return others <= set(UNSIGNED)
     return len(widths) > 1 and bool(others & {*UNSIGNED, pa.int8(), pa.int16()})
 
 

@@ -31,7 +31,15 @@ from joingraph.sql.scalar_binder import (
 )
 from joingraph.sql.scalar_decimals import decimal_result
 from joingraph.sql.scalar_moments import bind_interval, shift
-from joingraph.types import FLOATS, INTEGERS, UNSIGNED, decimal_of, sql_name
+from joingraph.types import (
+    DECIMAL_DIGITS,
+    FLOATS,
+    INTEGERS,
+    UNSIGNED,
+    decimal_of,
+    sql_name,
+    wider_integer,
+)
 
 _NAMES: dict[type[exp.Expr], str] = {
     exp.Add: "add",
@@ -127,7 +135,17 @@ def _integers(
         signed, unsigned = sorted(types, key=UNSIGNED.__contains__)
         if signed.bit_width <= unsigned.bit_width and unsigned.bit_width < 64:
             return settle(sides[0], pa.int64()), settle(sides[1], pa.int64())
+    if bind.dialect == "duckdb" and wider_integer(*(side.type for side in sides)) is None:
+        return _huge(node, _decimal(sides[0], bind), _decimal(sides[1], bind))
     a, b = unify(node, sides, bind)
+    return a, b
+
+
+def _huge(node: exp.Expr, a: Expression, b: Expression) -> tuple[Expression, Expression]:
+    """Compute with decimals where DuckDB has HUGEINT, of 39 digits: a product could need them."""
+    if isinstance(node, exp.Mul) and a.type.precision + b.type.precision > DECIMAL_DIGITS:
+        why = "the result may need more than 38 digits"
+        raise Refusal(node, node.sql(), why, "CAST the operands to shorter types")
     return a, b
 
 

@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from joingraph.expression import Expression, Literal
 from joingraph.functions import FUNCTIONS
+from joingraph.sql.parse import chain
 from joingraph.sql.refusal import Refusal
 from joingraph.sql.scalar_binder import Binder, Rule, call, only, required
 
@@ -29,14 +30,17 @@ def _constant(value: str) -> Literal:
 def bind_concat_operator(node: exp.Expr, bind: Binder) -> Expression:
     """a || b: NULL where either is NULL."""
     only(node, "this", "expression", "safe")
-    sides = (required(node, "this"), required(node, "expression"))
-    return call("concat", TEXT, *(bind.text(side) for side in sides))
+    first, *others = chain(node, exp.DPipe)  # not by recursion: a long chain would exhaust it
+    bound = bind.text(first)
+    for each in others:
+        bound = call("concat", TEXT, bound, bind.text(each))
+    return bound
 
 
 def bind_concat(node: exp.Expr, bind: Binder) -> Expression:
     """CONCAT(a, b): Spark gives NULL where one is NULL, the others leave NULLs out."""
     only(node, "expressions", "safe", "coalesce")
-    if "start" not in node.meta:  # sqlglot's reading of 'a' 'b': Spark's versions differ in 'a''b'
+    if "start" not in node.meta:  # sqlglot's reading of 'a' 'b', which not every dialect has
         raise Refusal(node, node.sql(), "two texts stand side by side", "write one, or use ||")
     parts = [bind.text(each) for each in node.expressions]
     return call("concat" if bind.dialect == "spark" else "concat_known", TEXT, *parts)

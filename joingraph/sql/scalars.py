@@ -11,6 +11,7 @@ have is listed here; what has no rule is refused by name: an answer is right or 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import pyarrow as pa
 from sqlglot import exp
@@ -102,10 +103,19 @@ def bind(node: exp.Expr, column: Callable[[exp.Column], Expression], dialect: st
     return Binder(column, dialect, _RULES_OF[dialect])(node)
 
 
+@cache
+def _refused(kind: type[exp.Expr]) -> tuple[str, str] | None:
+    """Return why nodes of a kind are refused, and what to write instead."""
+    if kind in RULES:
+        return None
+    found = (rest for kinds, *rest in _REFUSED if issubclass(kind, kinds))
+    return next(((why, instead) for why, instead in found), None)
+
+
 def _refuse_by_name(node: exp.Expr) -> None:
-    for kinds, why, instead in _REFUSED:
-        if isinstance(node, kinds) and type(node) not in RULES:
-            raise Refusal(node, node.sql(), why, instead)
+    refused = _refused(type(node))  # type: ignore[arg-type]  # a class is hashable
+    if refused is not None:
+        raise Refusal(node, node.sql(), *refused)
     if isinstance(node, exp.Anonymous) and node.name.lower() in _NOT_OF_THE_DATA_NAMES:
         raise Refusal(node, node.sql(), _NOT_OF_THE_DATA, "store the value in a column")
 

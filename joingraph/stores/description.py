@@ -51,7 +51,7 @@ def read_view(written: Any) -> View:
     """Make the view that was written down."""
     try:
         tables = {str(name): read_table(name, each) for name, each in written["tables"].items()}
-        return View(str(written["sql"]), tables, str(written["dialect"]))
+        return View.stored(str(written["sql"]), tables, str(written["dialect"]))
     except UNREADABLE as error:
         raise StoreError(f"the stored view does not read: {error!r:.200}") from error
 

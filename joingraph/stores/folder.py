@@ -11,14 +11,16 @@ are made of numbers alone: nothing that is read from a file leads anywhere.
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import NamedTuple
 
 from joingraph.errors import StoreError
+from joingraph.stores.files import doing
 
 FORMAT = 1  # raised whenever older code could not read what newer code writes
-NAME = re.compile(r"(snapshot|log)-(\d{20})")
+NAME = re.compile(r"(snapshot|log)-([0-9]{20})")
 
 
 class Identity(NamedTuple):
@@ -43,8 +45,21 @@ class Folder(NamedTuple):
 
     def numbers(self, kind: str) -> list[int]:
         """List the numbers of one kind of file."""
-        found = (NAME.fullmatch(each.name) for each in self.path.iterdir())
+        with doing("list", self.path):
+            found = [NAME.fullmatch(each) for each in os.listdir(self.path)]
         return sorted(int(each[2]) for each in found if each and each[1] == kind)
+
+    def look(self) -> list[tuple[str, int]]:
+        """List the names of files and their inodes: equal in two looks if nothing was renamed."""
+        with doing("list", self.path), os.scandir(self.path) as entries:
+            return sorted((each.name, each.inode()) for each in entries if NAME.match(each.name))
+
+    def size(self, first: int) -> int:
+        """Return how long a segment is; 0 if the writer has removed it."""
+        try:
+            return self.segment(first).stat().st_size
+        except FileNotFoundError:
+            return 0
 
     def snapshot(self, number: int) -> Path:
         """Name the snapshot after a record."""

@@ -15,18 +15,28 @@ class Memory:
     """Numbers records, and keeps the view diffs that subscribers or sources may ask for."""
 
     def __init__(self) -> None:
-        self.number = 0
+        self.last = 0, ""  # the number and the kind of the last record
         self._waiting: dict[int, pa.Table] = {}
-        self._answers: dict[str, tuple[int, pa.Table]] = {}  # of each source, the last
+        self._answers: dict[str, dict[int, pa.Table]] = {}  # of each source, the last
 
     def append(self, record: Record) -> int:
-        """Number a record."""
-        self.number += 1
+        """Number a record, which stands once it is the last; gives its number."""
+        number, source = self.last[0] + 1, record.said.get("source")
+        self._waiting.pop(number, None)
         if record.changes is not None:
-            self._waiting[self.number] = record.changes
-            if record.said.get("source") is not None:
-                self._answers[str(record.said["source"])] = self.number, record.changes
-        return self.number
+            self._waiting[number] = record.changes
+            if source is not None:
+                self._answers.setdefault(str(source), {})[number] = record.changes
+        self.last = number, record.kind
+        if record.changes is not None and source is not None:
+            of_source = self._answers[str(source)]
+            for earlier in [each for each in of_source if each != number]:
+                del of_source[earlier]
+        return number
+
+    def settle(self) -> tuple[int, str]:
+        """After an exception: give `last`, by which a record stands or does not."""
+        return self.last
 
     def begin_sync(self) -> None:
         """Promise nothing."""
@@ -38,9 +48,9 @@ class Memory:
         """Give the view diffs that a record kept."""
         if number in self._waiting:
             return self._waiting[number]
-        for known, changes in self._answers.values():
-            if known == number:
-                return changes
+        for of_source in self._answers.values():
+            if number in of_source:
+                return of_source[number]
         raise StoreError(
             "the view diffs of this batch are no longer kept: a graph in memory keeps those of each"
             " source's last batch, and those that a subscriber waits for"

@@ -14,19 +14,34 @@ import json
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from types import NoneType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import xxhash
 
 from joingraph.batch import SIDES, Entry
 from joingraph.errors import StoreError
 from joingraph.stores.unreadable import UNREADABLE
+from joingraph.viewdiff import META, SIGNS
 
 HEAD = struct.Struct("<4sIQQQQ")
 MAGIC = b"JGRC"
 WORD = struct.Struct("<Q")
 META_BYTES_MAX = 64 << 20
+
+
+# What a record of each kind says, and of which types; None is a type where it may be left open.
+SAID: Mapping[str, Mapping[str, tuple[type, ...]]] = {
+    "batch": {"skip": (bool,), "quarantine": (bool,), "source": (str, NoneType)},
+    "load": {"source": (str, NoneType)},
+    "expire": {"table": (str,), "where": (str,)},
+    "index": {"column": (str,)},
+    "subscribe": {"name": (str,), "bytes": (int,), "full": (str,)},
+    "ack": {"name": (str,), "seq": (int,)},
+    "drop": {"name": (str,)},
+}
 
 
 class Record(NamedTuple):
@@ -118,12 +133,35 @@ def decode(payload: memoryview, *, changes: bool = False) -> Record:
     try:
         meta, streams = taken_apart(payload)
         kind, seq, said = str(meta["kind"]), int(meta["seq"]), dict(meta["said"])
+        check_said(kind, said)
         entries = list(read_entries(meta["entries"], streams))
-        found = read_stream(streams[0]) if changes and streams else None
+        found = changes_stream(streams[0]) if changes and streams else None
     except UNREADABLE as error:
         raise StoreError(f"a record of the log says nothing sensible: {error!r:.200}") from error
     size = len(streams[0]) if streams else None
     return Record(kind, seq, said, entries, found, size)
+
+
+def check_said(kind: str, said: Mapping[str, Any]) -> None:
+    """Raise TypeError if a record does not say what one of its kind has to."""
+    for name, types in SAID.get(kind, {}).items():
+        if type(said.get(name)) not in types:
+            raise TypeError(f"{kind}: {name} is {said.get(name)!r:.100}")
+    if said.get("source") is not None and said.get("position") is None:
+        raise TypeError(f"{kind}: there is a source, and no position")
+
+
+def changes_stream(data: memoryview) -> pa.Table:
+    """Read view diffs, whatever view they are of."""
+    found = read_stream(data)
+    happened = found.schema.remove_metadata()
+    if [*happened][-len(META) :] != [*META]:
+        raise ValueError("its view diffs do not say what happened")
+    kinds, counts, _ = found.columns[-len(META) :]
+    known = pc.is_in(kinds.cast(pa.string()), value_set=pa.array(SIGNS))
+    if (not pc.all(known).as_py() and len(found)) or counts.null_count:
+        raise ValueError("its view diffs say that something else happened")
+    return found
 
 
 def taken_apart(payload: memoryview) -> tuple[Any, list[memoryview]]:

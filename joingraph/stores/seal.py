@@ -60,15 +60,20 @@ def new_seal() -> Seal | None:
 
 def find_key() -> bytes | None:
     """Give this user's key, made if there is none; None if there can be none."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    path = home / "joingraph" / "key"
     try:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        path = home / "joingraph" / "key"
         if not path.exists():
             make_key(path)
         found = path.lstat()
         is_ours = stat.S_ISREG(found.st_mode) and found.st_uid == os.getuid()
-        key = path.read_bytes() if is_ours and not found.st_mode & 0o077 else b""
-    except OSError:
+        if not is_ours or found.st_mode & 0o077:
+            return None
+        if found.st_size != KEY_BYTES:  # cut short: what it sealed cannot be told any more
+            path.unlink()
+            make_key(path)
+        key = path.read_bytes()
+    except (OSError, RuntimeError):  # RuntimeError: there is no home
         return None
     return key if len(key) == KEY_BYTES else None
 

@@ -5,7 +5,8 @@
 
 A crash may leave the last record of the last segment torn: it was never acknowledged, and is cut
 off. Anything else that does not read is damage and is refused by name: a record behind it says
-that it had been on the disk.
+that it had been on the disk. Beside a writer it may also be a record that is being written
+(log_reader.py).
 """
 
 from __future__ import annotations
@@ -58,9 +59,15 @@ def check_header(descriptor: int, path: Path, first: int, identity: Identity) ->
         raise StoreError(f"{path} is damaged in its header: bring it back from a backup")
     check_format(version, path)
     if number != first:
-        raise StoreError(f"{path} holds the records from {number} on: it was renamed or swapped")
+        raise StoreError(
+            f"{path} holds the records from {number} on: it was renamed or swapped; remove it if it"
+            " is a copy that was put there, else bring the right file back"
+        )
     if graph != identity.graph:
-        raise StoreError(f"{path} belongs to another graph: bring the right file back")
+        raise StoreError(
+            f"{path} belongs to another graph: remove it if it was put there, else bring the right"
+            " file back"
+        )
 
 
 def read_found(descriptor: int, offset: int, path: Path) -> Found | None:
@@ -95,8 +102,12 @@ def records_from(descriptor: int, offset: int, path: Path) -> Iterator[Found]:
 
 
 def was_durable(descriptor: int, offset: int, number: int) -> bool:
-    """Say whether a later record of the segment knows that this one had been on the disk."""
-    at = offset + 1
+    """Say whether a later record of the segment knows that this one had been on the disk.
+
+    If its head reads, later records begin behind its payload, which may hold anything.
+    """
+    own = read_head(os.pread(descriptor, HEAD.size, offset))
+    at = offset + 1 if own is None else offset + HEAD.size + own.length
     while data := os.pread(descriptor, SEARCH_BYTES + HEAD.size, at):
         place = data.find(MAGIC)
         while 0 <= place < SEARCH_BYTES:

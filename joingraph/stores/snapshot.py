@@ -30,7 +30,7 @@ import xxhash
 
 from joingraph.errors import StoreError
 from joingraph.stores import files
-from joingraph.stores.files import doing
+from joingraph.stores.files import File, doing
 from joingraph.stores.folder import FORMAT, Folder, check_format
 from joingraph.stores.seal import Seal, find_key, new_seal
 from joingraph.stores.unreadable import UNREADABLE
@@ -78,7 +78,8 @@ class Snapshot:
         self.descriptor = files.read_from(self.path)
         try:
             with doing("read", self.path):
-                size = os.fstat(self.descriptor).st_size
+                found = os.fstat(self.descriptor)
+                size, self.taken = found.st_size, found.st_mtime
                 if size < HEAD.size + TAIL.size:
                     raise self.damaged("it is too short")
                 self.mapped = memoryview(mmap.mmap(self.descriptor, size, prot=mmap.PROT_READ))
@@ -86,11 +87,11 @@ class Snapshot:
             self.places = self._read_places(self.footer.get("blocks"))
             self.seal = self._read_seal()
             self.array_places = self._read_arrays()
+            if self.footer.get("number") != number:
+                raise self.damaged(f"it is of record {self.footer.get('number')}: it was renamed")
         except BaseException:
             os.close(self.descriptor)
             raise
-        if self.footer.get("number") != number:
-            raise self.damaged(f"it is of record {self.footer.get('number')}: it was renamed")
 
     def __contains__(self, name: str) -> bool:
         return name in self.places
@@ -233,32 +234,32 @@ def write_snapshot(
     path = folder.snapshot(number)
     new = path.with_name(f"{path.name}.{os.getpid()}.new")
     files.unlink(new)
-    descriptor = files.create(new)
+    file = files.create(new)
     try:
-        written = Written(descriptor, new)
+        written = Written(file, new)
         written.put([HEAD.pack(HEAD_MAGIC, FORMAT)])
         text = json.dumps(written.footer({**footer, "number": number}, blocks)).encode()
         tail = TAIL.pack(len(text), xxhash.xxh3_64_intdigest(text), TAIL_MAGIC)
         written.put([text, tail])
-        files.sync(descriptor, new)
+        files.sync(file, new)
         files.rename(new, path)
     finally:
-        os.close(descriptor)
+        file.close()
 
 
 class Written:
     """A file being written, and how long it is by now."""
 
-    def __init__(self, descriptor: int, path: Path) -> None:
-        self.descriptor, self.path = descriptor, path
+    def __init__(self, file: File, path: Path) -> None:
+        self.file, self.path = file, path
         self.size = self.flushed = 0
 
     def put(self, parts: list[Any]) -> None:
         """Write buffers at the end."""
-        files.write(self.descriptor, parts, self.path)
+        files.write(self.file, parts, self.path)
         self.size += sum(memoryview(part).nbytes for part in parts)
         if self.size - self.flushed > FLUSHED_BYTES:
-            files.sync(self.descriptor, self.path)
+            files.sync(self.file, self.path)
             self.flushed = self.size
 
     def footer(self, said: dict[str, Any], blocks: Iterable[Block]) -> dict[str, Any]:

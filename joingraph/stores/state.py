@@ -11,6 +11,7 @@ Live and replayed records go through the same `note`, so that both end in the sa
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any
 
 from joingraph.errors import StoreError
@@ -39,7 +40,7 @@ class State:
     indexes: list[str] = field(default_factory=list[str])
 
     def note(self, record: Record, number: int) -> None:
-        """Take a record into account."""
+        """Take a record into account; the last one once more changes nothing."""
         said = record.said
         if record.kind in ("batch", "expire"):
             self.seq = record.seq
@@ -50,18 +51,26 @@ class State:
                 self.positions.note(
                     str(said["source"]), Applied(position, record.seq, number, is_load)
                 )
-            case "index":
+            case "index" if said["column"] not in self.indexes:
                 self.indexes.append(str(said["column"]))
             case "subscribe":
                 self.subscribers[name] = Subscriber(record.seq, said["bytes"], said["full"])
             case "ack":
-                self.subscribers[name].acked = int(said["seq"])
+                self._subscriber(name).acked = int(said["seq"])
             case "drop" if said.get("why"):
-                self.subscribers[name].dropped = str(said["why"])
+                self._subscriber(name).dropped = str(said["why"])
             case "drop":
                 self.subscribers.pop(name, None)
             case _:
                 pass
+
+    def _subscriber(self, name: str) -> Subscriber:
+        """Find the subscriber that a record is about."""
+        if name not in self.subscribers:
+            raise StoreError(
+                f"a record of the log is about subscriber {name!r:.100}: there is none"
+            )
+        return self.subscribers[name]
 
     def wanted_after(self) -> int | None:
         """Give the sequence number behind which somebody waits for view diffs; None if nobody."""
@@ -84,8 +93,15 @@ class State:
             return cls(
                 int(written["seq"]),
                 Positions.from_json(written["positions"]),
-                {name: Subscriber(**each) for name, each in written["subscribers"].items()},
+                {name: read_subscriber(**each) for name, each in written["subscribers"].items()},
                 [str(each) for each in written["indexes"]],
             )
         except UNREADABLE as error:
             raise StoreError(f"the stored state does not read: {error!r:.200}") from error
+
+
+def read_subscriber(acked: int, bytes: int, full: str, dropped: str | None = None) -> Subscriber:
+    """Check what is written of a subscriber."""
+    if type(acked) is not int or type(bytes) is not int or type(dropped) not in (str, NoneType):
+        raise TypeError("a subscriber's place is a number, and so are its bytes")
+    return Subscriber(acked, bytes, str(full), dropped)

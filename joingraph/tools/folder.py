@@ -9,10 +9,11 @@ import time
 from pathlib import Path
 
 import joingraph as jg
-from joingraph.keeping import as_folder, read_stored
+from joingraph.keeping import as_folder, open_stored
 from joingraph.progress import shown_progress
 from joingraph.snapshots import SHARE, SNAPSHOT_AFTER
-from joingraph.stores.disk import Disk, Owner
+from joingraph.stores.beside import look_again
+from joingraph.stores.disk import Disk
 from joingraph.stores.folder import Folder
 from joingraph.stores.state import State
 
@@ -23,9 +24,13 @@ MIB = 1 << 20
 
 def inspect(path: Path) -> str:
     """Tell what a folder holds, without building the graph."""
-    stored = read_stored(as_folder(path))
-    owner = Owner(stored.keyed_view, stored.key_index, stored.options)
-    disk = Disk(Folder(as_folder(path)), owner, None)
+    folder = as_folder(path)
+    return look_again(Folder(folder), lambda: inspect_once(folder))
+
+
+def inspect_once(path: Path) -> str:
+    """Tell what a folder holds; Stale if it changes meanwhile."""
+    stored, disk = open_stored(path)
     try:
         state, records = State.from_json(disk.found.footer.get("state")), 0
         for step in disk.steps():
@@ -33,7 +38,7 @@ def inspect(path: Path) -> str:
                 state.note(step.record, step.number)
                 records += 1
         return "\n".join(
-            [*said(disk, state, records), f"view        {' '.join(owner.view.sql.split())}"]
+            [*said(disk, state, records), f"view        {' '.join(stored.view.sql.split())}"]
         )
     finally:
         disk.close(complete=False)
@@ -41,11 +46,11 @@ def inspect(path: Path) -> str:
 
 def said(disk: Disk, state: State, records: int) -> list[str]:
     """Say what was found, a line each."""
-    log_bytes = sum(disk.folder.segment(n).stat().st_size for n in disk.folder.segments())
+    log_bytes = sum(map(disk.folder.size, disk.folder.segments()))
     mapped = sum(each.length for each in disk.found.array_places.values())
     seconds = disk.behind / OPEN_BYTES_S
     seconds += mapped / ARRAYS_BYTES_S if mapped else disk.found.size / OPEN_BYTES_S
-    taken = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(disk.found.path.stat().st_mtime))
+    taken = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(disk.found.taken))
     size = f"{disk.found.size / MIB:,.1f} MiB ({mapped / MIB:,.1f} of them mapped)"
     lines = [
         f"graph       {disk.identity.graph.hex()}",
@@ -71,8 +76,7 @@ def verify(path: Path) -> str:
     with jg.open(path, readonly=True) as graph:
         graph.check()
         rows, seq = graph.count(), graph.seq
-    stored = read_stored(as_folder(path))
-    disk = Disk(Folder(as_folder(path)), Owner(stored.keyed_view, stored.key_index, {}), None)
+    _, disk = look_again(Folder(as_folder(path)), lambda: open_stored(as_folder(path)))
     try:
         found, names = disk.found, list(disk.found)
         show = shown_progress("blocks of the snapshot checked")

@@ -12,21 +12,23 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
-from threading import RLock
 from typing import Any
 
 from joingraph.errors import StoreError
-from joingraph.keeping import Keeping, as_folder, open_graph, read_stored
+from joingraph.journal import EVERY_NUMBER
+from joingraph.keeping import as_folder, open_upto
 from joingraph.kept_rows import block_name
 from joingraph.key_index import with_key_index
 from joingraph.progress import shown_progress
 from joingraph.stores import files
 from joingraph.stores.description import describe, read_view
-from joingraph.stores.disk import Owner, begin, is_new
+from joingraph.stores.disk import begin, is_new
 from joingraph.stores.files import doing
 from joingraph.stores.folder import Folder
 from joingraph.stores.lock import take_lock
+from joingraph.stores.owner import Owner
 from joingraph.stores.snapshot import Block
 from joingraph.stores.state import State
 from joingraph.stores.unreadable import UNREADABLE
@@ -37,10 +39,9 @@ PIECE_BYTES = 16 << 20
 
 def dump(path: Path, out: Path) -> str:
     """Write a graph's rows, and what it needs besides, into a new folder."""
-    stored = read_stored(as_folder(path))
+    out = as_folder(out)
+    stored, opened = open_upto(as_folder(path), EVERY_NUMBER, by_rows=False)
     view = stored.keyed_view
-    owner = Owner(view, stored.key_index, stored.options)
-    opened = open_graph(Keeping(as_folder(path), owner, None), RLock())
     try:
         with doing("create", out):
             out.mkdir(mode=0o700)
@@ -65,19 +66,19 @@ def dump(path: Path, out: Path) -> str:
 
 def write_new(path: Path, pieces: Any) -> None:
     """Write a file that is not there yet."""
-    descriptor = files.create(path)
-    with open(descriptor, "wb") as file, doing("write", path):
-        file.writelines(pieces)
+    with closing(files.create(path)) as file:
+        for piece in pieces:
+            files.write(file, [piece], path)
 
 
 def load(dumped: Path, path: Path) -> None:
     """Make a graph's folder of the files that `dump` wrote."""
+    dumped = as_folder(dumped)
     owner, state = read_dumped(dumped / "view.json")
     target = as_folder(path)
     with doing("create", target):
         target.mkdir(mode=0o700, exist_ok=True)
-    lock = take_lock(target)
-    with open(lock, "rb"):
+    with closing(take_lock(target)):
         if not is_new(Folder(target)):
             raise StoreError(f"{target} holds a graph already; name a new folder")
         names = [block_name(alias) for alias in owner.view.plan.aliases]

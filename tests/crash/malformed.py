@@ -3,7 +3,7 @@
     python -m tests.crash.malformed --inputs 200000 --seed 1
 
 Checksums keep accidents out; here they are made right, so that what lies behind them is met. The
-readers of texts are in texts.py.
+readers of texts are in texts.py, folders forged field by field in forged.py.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from joingraph.stores.segment import HEADER, check_header, read_found, write_hea
 from joingraph.stores.snapshot import ALIGN, HEAD_MAGIC, TAIL, TAIL_MAGIC, Snapshot
 from joingraph.stores.snapshot import HEAD as SNAPSHOT_HEAD
 from joingraph.stores.state import State
-from tests.crash import texts
+from tests.crash import forged, texts
 from tests.crash.feed import view
 from tests.crash.record import add_option, record
 
@@ -146,6 +146,7 @@ READERS: dict[str, tuple[Callable[[bytes], None], bytes]] = {
     "description": (read_description, json.dumps(describe(VIEW)).encode()),
     "state": (read_state, state_bytes()),
     **texts.READERS,
+    **forged.READERS,
 }
 
 
@@ -173,6 +174,8 @@ def inputs_survived(
     """Hand malformed bytes to a reader; gives how many were refused by name."""
     read, data = READERS[reader]
     change = texts.mutated_text if reader in texts.READERS else mutated
+    if reader in forged.READERS:
+        change = forged.seed_of
     chance, refused = random.Random(seed), 0
     for number in range(inputs):
         given = change(data, chance)

@@ -1,0 +1,32 @@
+"""Names the row of a load that makes a path without an answer, as its caller can find it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from joingraph.batch import Entry
+from joingraph.errors import DiffError
+from joingraph.filters.images import images
+from joingraph.plan.model import Plan
+from joingraph.unanswered import Unanswered, path_text
+
+
+def refused_load(plan: Plan, entries: Sequence[Entry], found: Unanswered) -> DiffError:
+    """Return the error of a load that was taken back."""
+    table, row = row_of(plan, entries, found)
+    return DiffError(
+        f"load into {table}, row {row}: {path_text(plan, found)}; nothing was loaded: correct the"
+        " row, or leave it out"
+    )
+
+
+def row_of(plan: Plan, entries: Sequence[Entry], found: Unanswered) -> tuple[str, int]:
+    """Return the first loaded row that a path has, by its table and its place there."""
+    for alias, kept in found.kept.items():
+        mine = plan.aliases[alias]
+        for entry in entries:
+            if entry.table == mine.table and entry.post is not None:
+                for row, image in enumerate(images(mine, entry.post)):
+                    if image is not None and (image.key, image.row) == (kept.key, kept.row):
+                        return entry.table, row
+    raise AssertionError("a new path has a new row")

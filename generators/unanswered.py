@@ -1,0 +1,97 @@
+"""Finds a complete path on which the view has no answer (joingraph/unanswered.py).
+
+In: where to start, and the conditions that paths must meet. Out: the first such path. Only the
+aliases that the checks read are walked; the others send how many ways there are to go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+
+from joingraph.answers import Kept
+from joingraph.evaluate import evaluate, holds
+from joingraph.expression import Expression
+from joingraph.generators.count import around, between, messages, reached
+from joingraph.generators.paths import Path, Step, keep_true, kept_columns, pieces, walk
+from joingraph.generators.starts import best_way, counted, groups
+from joingraph.graph import Graph, Image, LookAhead
+from joingraph.reading import Reading
+from joingraph.unanswered import Checks, Unanswered, checks_of, first_unanswered, total_legs
+from joingraph.ways import Everyone
+
+
+def read_unanswered(
+    graph: Graph, look: LookAhead, conditions: Sequence[Expression]
+) -> Unanswered | None:
+    """Return a path that meets conditions and has no answer."""
+    checks = checks_of(graph.plan, conditions)
+    way = best_way(graph, Reading(tuple(conditions)))
+    if isinstance(way, Everyone):
+        way = Everyone(min(checks.readers, default=way.alias))
+    steps = (step for group in groups(graph, way) for step in group)
+    return find(graph, look, conditions, start=way.alias, steps=steps)
+
+
+def new_unanswered(
+    graph: Graph, look: LookAhead, new: Mapping[int, Sequence[Image]], fresh: Sequence[int]
+) -> Unanswered | None:
+    """Return a path through new rows that has no answer.
+
+    All rows of a `fresh` alias are new, and every complete path has one of them.
+    """
+    checks = checks_of(graph.plan, ())
+    if not checks.tests and not checks.values:
+        return None
+    starts = sorted(fresh, key=lambda alias: alias not in checks.readers)[:1] or list(new)
+    for alias in starts:
+        tuples = graph.tuples[alias]
+        steps = (Step(tuples[image.key], image.row) for image in dict.fromkeys(new.get(alias, ())))
+        found = find(graph, look, (), start=alias, steps=steps)
+        if found:
+            return found
+    return None
+
+
+def find(
+    graph: Graph,
+    look: LookAhead,
+    conditions: Sequence[Expression],
+    *,
+    start: int,
+    steps: Iterable[Step],
+) -> Unanswered | None:
+    """Return the first path from some steps of an alias that has no answer."""
+    plan = graph.plan
+    checks = checks_of(plan, conditions)
+    tests, route = total_legs(plan, start, conditions, checks)
+    begun = list(keep_true(plan, (counted(plan, step) for step in steps), tests))
+    walked = between(plan, start, checks.readers)
+    near = reached(graph, start, begun)
+    sent = messages(graph, near, [leg for leg in route if leg.hop.alias not in walked])
+    inner = [leg for leg in route if leg.hop.alias in walked]
+    outer = [leg.hop for leg in route if leg.hop.alias not in walked and leg.hop.near in walked]
+    for piece in pieces(walk(graph, look, begun, inner)):
+        whole = [path for path in piece if around(graph, path, outer, sent)]
+        found = first_unanswered(len(whole), partial(check, graph, checks, whole))
+        if found:
+            row, error = found
+            steps_of = [step for step in whole[row].steps if step]
+            kept = {each.tuple.alias: kept_of(each) for each in steps_of}
+            return Unanswered.of(plan, kept, error)
+    return None
+
+
+def check(graph: Graph, checks: Checks, whole: Sequence[Path], some: slice) -> None:
+    """Compute everything that may fail on some paths."""
+    paths = whole[some]
+    for test in checks.tests:
+        true = holds(test, kept_columns(graph.plan, paths, test), len(paths)).to_pylist()
+        paths = [path for path, keep in zip(paths, true, strict=True) if keep]
+    for value in checks.values:
+        evaluate(value, kept_columns(graph.plan, paths, value), len(paths))
+
+
+def kept_of(step: Step) -> Kept:
+    """Return what an alias keeps at a step."""
+    return Kept(step.tuple.key, step.row, step.tuple.rows[step.row])

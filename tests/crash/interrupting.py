@@ -1,0 +1,91 @@
+"""Interrupts a call: at its n-th step, or by a timer's signal."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from types import FrameType
+
+import joingraph as jg
+
+
+class Interrupted(BaseException):
+    """What a signal handler raises, as KeyboardInterrupt is."""
+
+
+class TimedOut(Exception):
+    """What another one raises."""
+
+
+RAISED = (Interrupted, TimedOut)
+
+
+class Steps:
+    """Counts the steps of a call, and raises at some of them.
+
+    A step is a place where Python looks for signals: a function that begins, or one of C that has
+    ended.
+    """
+
+    def __init__(self, at: Sequence[int], error: type[BaseException]) -> None:
+        self.at, self.taken, self.error = list(at), 0, error
+
+    def __call__(self, frame: FrameType, event: str, given: object) -> None:
+        """Take one step."""
+        if event in ("call", "c_return"):
+            self.taken += 1
+            if self.at and self.taken > self.at[0]:
+                del self.at[0]
+                raise self.error
+
+
+def stepped(
+    do: Callable[[], object], at: Sequence[int], error: type[BaseException] = Interrupted
+) -> tuple[int, float]:
+    """Interrupt a call at some of its steps; gives how often, and how many steps it took."""
+    steps = Steps(sorted(at), error)
+    try:
+        sys.setprofile(steps)
+        do()
+    except (Interrupted, jg.JoinGraphError):
+        pass
+    except Exception:
+        if len(at) == len(steps.at):
+            raise  # else a library has made another error of the interrupt
+    finally:
+        sys.setprofile(None)
+    return len(at) - len(steps.at), max(steps.taken, 100)
+
+
+def signalled(
+    do: Callable[[], object], at: float, more: int, error: type[BaseException]
+) -> tuple[int, float]:
+    """Interrupt a call by a timer's signals; gives how often, and how long it took."""
+    came, is_over = 0, False
+
+    def handle(*_: object) -> None:
+        nonlocal came
+        if not is_over:
+            came += 1
+            if came == 1 + more:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            raise error
+
+    before, began = signal.signal(signal.SIGALRM, handle), time.perf_counter()
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, at, 5e-5 if at else 0)
+            do()
+        finally:
+            is_over = True  # before Python looks for signals again
+    except (*RAISED, jg.JoinGraphError):
+        pass
+    except Exception:
+        if not came:
+            raise  # else a library has made another error of the interrupt
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    return came, max(time.perf_counter() - began, 1e-4)

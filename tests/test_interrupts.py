@@ -1,0 +1,124 @@
+"""Exceptions between any two instructions: a call is done whole, or it has not happened."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+import joingraph as jg
+from tests import ENGINES
+from tests.crash import interrupts
+from tests.crash.interrupting import stepped
+
+VIEW = jg.View(
+    "SELECT F.fan, T.id FROM follower F JOIN tweet T ON F.author = T.author",
+    {
+        "follower": "CREATE TABLE follower (author BIGINT, fan BIGINT)",
+        "tweet": "CREATE TABLE tweet (author BIGINT, id BIGINT)",
+    },
+)
+BATCH = [("insert", "tweet", [(1, 1), (2, 2)]), ("update", "follower", [(1, 5)], [(2, 6)])]
+STRIDE = 9  # of the steps at which a call is interrupted; the campaign takes any
+
+
+@pytest.fixture(autouse=True)
+def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let files that an interrupt has left open be closed in silence."""
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+
+
+def made(engine: str, folder: Path | None) -> jg.JoinGraph:
+    return jg.JoinGraph(VIEW, folder, engine=engine, durability="os")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("is_durable", [True, False], ids=["in a folder", "in memory"])
+def test_a_batch_interrupted_at_any_step_is_there_whole_or_not_at_all(
+    engine: str, is_durable: bool, tmp_path: Path
+) -> None:
+    seen, at, came, stride = set[tuple[int, int]](), 0, 1, STRIDE * (8 if is_durable else 1)
+    while came:
+        folder = tmp_path / str(at) if is_durable else None
+        graph = made(engine, folder)
+        graph.load({"follower": [(1, 5), (1, 5)]})
+        came, _ = stepped(partial(graph.apply, BATCH), [at])
+        found = graph.seq, graph.count()
+        graph.check()
+        assert found in {(0, 0), (1, 2)}, f"at step {at}"
+        assert graph.insert("tweet", [(1, 9)]).seq == found[0] + 1
+        count = graph.count()
+        graph.close()
+        if folder is not None:
+            with jg.open(folder) as graph:
+                assert (graph.seq, graph.count()) == (found[0] + 1, count)
+        seen.add(found)
+        at += stride
+    assert seen == {(0, 0), (1, 2)}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("is_durable", [True, False], ids=["in a folder", "in memory"])
+def test_random_calls_are_interrupted_at_random_moments(
+    engine: str, is_durable: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interrupts.log, "SEGMENT_BYTES", interrupts.SEGMENT_BYTES)
+    seen = interrupts.run(60, 17, engine, durable=is_durable)
+    assert seen["before"] and seen["before"] + seen["after"] + seen["refused"] >= 60
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_call_from_the_midst_of_another_is_refused_and_harms_nothing(engine: str) -> None:
+    """A signal handler may ask the graph that it interrupts, at any step."""
+    refused, at, came = 0, 0, True
+    while came:
+        graph, asked = made(engine, None), Asked(at)
+        asked.graph = graph
+        graph.load({"follower": [(1, 5), (1, 5)]})
+        sys.setprofile(asked)
+        graph.apply(BATCH)
+        sys.setprofile(None)
+        assert (graph.seq, graph.count()) == (1, 2)
+        refused, came = refused + asked.is_refused, asked.steps > at
+        at += STRIDE
+    assert refused
+
+
+class Asked:
+    """Asks a graph for its count at one step of another call."""
+
+    graph: jg.JoinGraph
+
+    def __init__(self, at: int) -> None:
+        self.at, self.steps, self.is_refused = at, 0, False
+
+    def __call__(self, frame: FrameType, event: str, given: object) -> None:
+        self.steps += event in ("call", "c_return")
+        if self.steps == self.at + 1 and event in ("call", "c_return"):
+            try:
+                assert self.graph.count() in (0, 2)
+            except jg.StoreError as error:
+                assert "in the middle of another call" in str(error), error
+                self.is_refused = True
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_after_an_interrupt_in_the_middle_of_a_stream_the_batch_is_whole(engine: str) -> None:
+    graph = made(engine, None)
+    graph.load({"follower": [(1, 5), (1, 5)]})
+    with pytest.raises(KeyboardInterrupt):
+        for _ in graph.stream(BATCH):
+            raise KeyboardInterrupt
+    at, came = 0, 1
+    while came:
+        stream = graph.stream([("insert", "tweet", [(2, 100 + at)])])
+        before = graph.seq
+        came, _ = stepped(partial(list, stream), [at])
+        del stream
+        assert graph.seq == before
+        assert graph.count() == 3 + at // STRIDE
+        graph.check()
+        at += STRIDE

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks import plots
-from joingraph.cli import main as joingraph
+from joingraph.cli.main import main as joingraph
 
 RESULTS = Path(__file__).parent / "results"
 CHAINS = tuple(f"chain{letter}_{joins}" for letter in "FR" for joins in (2, 3, 4, 5))

@@ -37,10 +37,10 @@ import numpy as np
 import pyarrow as pa
 
 import joingraph as jg
-from joingraph.batch import Entry
 from joingraph.bench.report import origin
-from joingraph.stores import files
-from joingraph.stores.record import Record, encode
+from joingraph.storage.disk import files
+from joingraph.storage.record import Record, encode
+from joingraph.tables.batch import Entry
 
 VIEW = jg.View(
     "SELECT F.fan, T.author, T.id, T.at FROM follower F JOIN tweet T ON F.author = T.author",

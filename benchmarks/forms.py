@@ -25,7 +25,7 @@ from joingraph.bench.data import SIZES, Size
 from joingraph.bench.engine import declare
 from joingraph.bench.report import origin
 from joingraph.bench.workloads import find, prepare, read
-from joingraph.viewdiff import ViewDiff
+from joingraph.view_diffs.view_diff import ViewDiff
 
 FANOUTS = (1, 100)
 BATCH = 1_000

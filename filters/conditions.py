@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from joingraph.evaluate import holds
-from joingraph.expression import Column, Expression, columns_of
-from joingraph.texts import whole
+from joingraph.expressions.evaluate import holds
+from joingraph.expressions.texts import whole
+from joingraph.expressions.tree import Column, Expression, columns_of
 
 Columns = Mapping[Expression, pa.Array]
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]

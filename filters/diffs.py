@@ -14,10 +14,10 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from joingraph.batch import Entry
 from joingraph.filters.images import images
-from joingraph.graph import Diff, Image
+from joingraph.graph.join_graph import Diff, Image
 from joingraph.plan.model import AliasPlan, Plan
+from joingraph.tables.batch import Entry
 
 
 def felt(plan: Plan, entry: Entry) -> Iterable[tuple[Diff, ...]]:

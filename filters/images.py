@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from joingraph import texts
-from joingraph.evaluate import evaluate
-from joingraph.expression import Column, Expression, columns_of
+from joingraph.expressions import texts
+from joingraph.expressions.evaluate import evaluate
+from joingraph.expressions.tree import Column, Expression, columns_of
+from joingraph.expressions.words import normal, to_words
 from joingraph.filters.conditions import BaseColumns, Columns, Numbers, numbered, passing, taken
-from joingraph.graph import Image, Row
+from joingraph.graph.join_graph import Image, Row
 from joingraph.plan.model import AliasPlan
-from joingraph.words import normal, to_words
 
 
 def images(alias: AliasPlan, table: pa.Table) -> list[Image | None]:

@@ -20,19 +20,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from joingraph import texts
-from joingraph.batch import Entry
-from joingraph.definition import Table
-from joingraph.errors import DiffError
-from joingraph.expression import Expression
+from joingraph.common.errors import DiffError
+from joingraph.expressions import texts
+from joingraph.expressions.python_values import python_rows, value_text
+from joingraph.expressions.texts import codes, is_text
+from joingraph.expressions.tree import Expression
+from joingraph.expressions.words import bits_of, normal
 from joingraph.filters.conditions import BaseColumns, Numbers, passing
 from joingraph.filters.images import computed, without_null
-from joingraph.idiffs import KeyedDiffs
 from joingraph.plan.keyed import Keyed, binding
 from joingraph.plan.model import AliasPlan, Plan
-from joingraph.python_values import python_rows, value_text
-from joingraph.texts import codes, is_text
-from joingraph.words import bits_of, normal
+from joingraph.tables.batch import Entry
+from joingraph.tables.table import Table
+from joingraph.view_diffs.idiffs import KeyedDiffs
 
 Mask = npt.NDArray[np.bool_]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from joingraph.batch import Entry
-from joingraph.errors import DiffError
+from joingraph.common.errors import DiffError
 from joingraph.filters.images import images
 from joingraph.plan.model import Plan
-from joingraph.unanswered import Unanswered, path_text
+from joingraph.reads.unanswered import Unanswered, path_text
+from joingraph.tables.batch import Entry
 
 
 def refused_load(plan: Plan, entries: Sequence[Entry], found: Unanswered) -> DiffError:

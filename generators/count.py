@@ -15,13 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import prod
 
-from joingraph.expression import Expression, aliases_of
+from joingraph.expressions.tree import Expression, aliases_of
 from joingraph.generators.paths import Path, Step, keep_true, walk
 from joingraph.generators.starts import best_way, counted, groups
-from joingraph.graph import Graph, JoinTuple, LookAhead, VertexValue
-from joingraph.plan.model import Hop, Plan
-from joingraph.reading import Leg, Reading, is_total, legs
-from joingraph.ways import Everyone
+from joingraph.graph.join_graph import Graph, JoinTuple, LookAhead, VertexValue
+from joingraph.plan.kept_columns import is_total
+from joingraph.plan.model import Hop, Leg, Plan
+from joingraph.reads.access_paths import Everyone
+from joingraph.reads.requests import Reading, legs
 
 Messages = Mapping[int, Mapping[VertexValue, int]]  # alias -> what it sends to each vertex value
 Reached = Mapping[int, Sequence[JoinTuple]]  # alias -> its join tuples that a walk could enter

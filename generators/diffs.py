@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
-from joingraph.evaluate import NoAnswer
-from joingraph.expression import Expression
+from joingraph.expressions.evaluate import NoAnswer
+from joingraph.expressions.tree import Expression
 from joingraph.generators.paths import Path, Step, begin, complete_paths, keep_true, walk
-from joingraph.graph import Change, Graph, LookAhead, Move
+from joingraph.graph.join_graph import Change, Graph, LookAhead, Move
 from joingraph.plan.model import Plan
-from joingraph.unanswered import checks_of, total_legs, unanswered
+from joingraph.reads.unanswered import checks_of, total_legs, unanswered
 
 
 class Effect(NamedTuple):

@@ -17,14 +17,14 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from joingraph.factorised import Factorised, in_parts, one_array, put_together
 from joingraph.generators.diffs import Effect, effects
 from joingraph.generators.paths import Path, Step, begin, output_column, walk
 from joingraph.generators.rows import to_rows
-from joingraph.graph import Change, Graph, LookAhead, Move
+from joingraph.graph.join_graph import Change, Graph, LookAhead, Move
 from joingraph.plan.branches import Branch, branches_of, tying, unread
+from joingraph.plan.kept_columns import kept_parts
 from joingraph.plan.model import Plan
-from joingraph.reading import kept_parts
+from joingraph.view_diffs.factorised import Factorised, in_parts, one_array, put_together
 
 
 class Partner(NamedTuple):

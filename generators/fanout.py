@@ -13,7 +13,7 @@ from math import prod
 from typing import NamedTuple
 
 from joingraph.generators.factorised import is_read, is_tied
-from joingraph.graph import Change, Graph, JoinTuple, Move, VertexValue
+from joingraph.graph.join_graph import Change, Graph, JoinTuple, Move, VertexValue
 
 Messages = dict[tuple[VertexValue, int], int]  # what a seat sends across a vertex value
 

@@ -18,14 +18,15 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from joingraph import texts
-from joingraph.evaluate import evaluate, holds
-from joingraph.expression import Expression
-from joingraph.graph import Graph, JoinTuple, LookAhead, Row, VertexValue
-from joingraph.plan.model import Hop, Plan, Slot
-from joingraph.reading import Leg, Touched, kept_parts, legs
-from joingraph.texts import is_text
-from joingraph.words import Word, from_words
+from joingraph.expressions import texts
+from joingraph.expressions.evaluate import evaluate, holds
+from joingraph.expressions.texts import is_text
+from joingraph.expressions.tree import Expression
+from joingraph.expressions.words import Word, from_words
+from joingraph.graph.join_graph import Graph, JoinTuple, LookAhead, Row, VertexValue
+from joingraph.plan.kept_columns import kept_parts
+from joingraph.plan.model import Hop, Leg, Plan, Slot
+from joingraph.reads.requests import Touched, legs
 
 PIECE_MIN, PIECE_MAX = 16, 4096  # paths on which a condition is evaluated at once
 

@@ -15,10 +15,10 @@ import pyarrow as pa
 from joingraph.generators.paths import Path, pieces, walk
 from joingraph.generators.scan import in_batches
 from joingraph.generators.starts import best_way, sort, starts
-from joingraph.graph import Graph, JoinTuple, LookAhead
+from joingraph.graph.join_graph import Graph, JoinTuple, LookAhead
 from joingraph.plan.model import Plan
-from joingraph.reading import Reading, Touched, legs
-from joingraph.ways import Way, sorting_alias
+from joingraph.reads.access_paths import Way, sorting_alias
+from joingraph.reads.requests import Reading, Touched, legs
 
 
 def read(

@@ -20,15 +20,15 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from joingraph.evaluate import NoAnswer
+from joingraph.expressions.evaluate import NoAnswer
+from joingraph.expressions.texts import typed
+from joingraph.expressions.words import column_of, to_words
 from joingraph.generators.diffs import Effect
 from joingraph.generators.paths import Path, cut, output
-from joingraph.graph import Row
+from joingraph.graph.join_graph import Row
 from joingraph.plan.model import Plan
-from joingraph.texts import typed
-from joingraph.unanswered import unanswered
-from joingraph.viewdiff import change_table
-from joingraph.words import column_of, to_words
+from joingraph.reads.unanswered import unanswered
+from joingraph.view_diffs.view_diff import change_table
 
 
 class RowEffect(NamedTuple):

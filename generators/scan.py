@@ -11,9 +11,9 @@ from itertools import islice
 import numpy as np
 import pyarrow as pa
 
-from joingraph import texts
+from joingraph.expressions import texts
 from joingraph.generators.paths import Path, shown
-from joingraph.graph import Graph
+from joingraph.graph.join_graph import Graph
 
 BLOCK = 65_536  # rows a record batch holds at the most
 

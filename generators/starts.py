@@ -10,13 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from joingraph.expression import Expression
+from joingraph.expressions.order import Order, in_order
+from joingraph.expressions.tree import Expression
 from joingraph.generators.paths import Path, Step, begin, keep_true, output_column
-from joingraph.graph import Graph, JoinTuple
-from joingraph.ordering import Order, in_order
+from joingraph.graph.join_graph import Graph, JoinTuple
 from joingraph.plan.model import Plan
-from joingraph.reading import Reading, Touched
-from joingraph.ways import AtIndex, AtVertex, Everyone, InOrder, Way, choose, sorting_alias
+from joingraph.reads.access_paths import (
+    AtIndex,
+    AtVertex,
+    Everyone,
+    InOrder,
+    Way,
+    choose,
+    sorting_alias,
+)
+from joingraph.reads.requests import Reading, Touched
 
 
 def best_way(graph: Graph, reading: Reading) -> Way:

@@ -1,4 +1,4 @@
-"""Finds a complete path on which the view has no answer (joingraph/unanswered.py).
+"""Finds a complete path on which the view has no answer (joingraph/reads/unanswered.py).
 
 In: where to start, and the conditions that paths must meet. Out: the first such path. Only the
 aliases that the checks read are walked; the others send how many ways there are to go on.
@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
-from joingraph.answers import Kept
-from joingraph.evaluate import evaluate, holds
-from joingraph.expression import Expression
+from joingraph.expressions.evaluate import evaluate, holds
+from joingraph.expressions.tree import Expression
 from joingraph.generators.count import around, between, messages, reached
 from joingraph.generators.paths import Path, Step, keep_true, kept_columns, pieces, walk
 from joingraph.generators.starts import best_way, counted, groups
-from joingraph.graph import Graph, Image, LookAhead
-from joingraph.reading import Reading
-from joingraph.unanswered import Checks, Unanswered, checks_of, first_unanswered, total_legs
-from joingraph.ways import Everyone
+from joingraph.graph.join_graph import Graph, Image, LookAhead
+from joingraph.reads.access_paths import Everyone
+from joingraph.reads.requests import Reading
+from joingraph.reads.unanswered import Checks, Unanswered, checks_of, first_unanswered, total_legs
+from joingraph.reads.why import Kept
 
 
 def read_unanswered(

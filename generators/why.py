@@ -6,14 +6,14 @@ or an index entry that the row names, and meets only what can lead to the row.
 
 from __future__ import annotations
 
-from joingraph.answers import Kept
-from joingraph.asked import Asked
 from joingraph.generators.paths import Path
 from joingraph.generators.reading import matching
 from joingraph.generators.rows import view_rows
 from joingraph.generators.starts import best_way
-from joingraph.graph import Graph, LookAhead
-from joingraph.reading import Reading, Touched
+from joingraph.graph.join_graph import Graph, LookAhead
+from joingraph.reads.requests import Reading, Touched
+from joingraph.reads.row_lookup import Asked
+from joingraph.reads.why import Kept
 
 
 def why(graph: Graph, look: LookAhead, asked: Asked) -> list[tuple[Kept, ...]]:

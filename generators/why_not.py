@@ -12,18 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from joingraph.asked import Asked, contradictions, known_keys
-from joingraph.breaks import Apart, Break, Equal, Nobody, Unequal, Untrue
-from joingraph.evaluate import evaluate
-from joingraph.expression import Expression, aliases_of
+from joingraph.expressions.evaluate import evaluate
+from joingraph.expressions.tree import Expression, aliases_of
+from joingraph.expressions.words import Word
 from joingraph.generators.paths import Path, entered, keep_true, output_column
 from joingraph.generators.rows import view_rows
 from joingraph.generators.starts import counted, groups, size
-from joingraph.graph import Graph, LookAhead
-from joingraph.plan.model import Plan
-from joingraph.reading import Leg, Touched, is_total, legs
-from joingraph.ways import Everyone, Way, at_vertices, key_words
-from joingraph.words import Word
+from joingraph.graph.join_graph import Graph, LookAhead
+from joingraph.plan.kept_columns import is_total
+from joingraph.plan.model import Leg, Plan
+from joingraph.reads.access_paths import Everyone, Way, at_vertices, key_words
+from joingraph.reads.requests import Touched, legs
+from joingraph.reads.row_lookup import Asked, contradictions, known_keys
+from joingraph.reads.why_not import Apart, Break, Equal, Nobody, Unequal, Untrue
 
 Keys = Mapping[tuple[int, int], Word]  # (vertex, class there) -> the word that the row fixes
 

@@ -24,7 +24,7 @@ _root = Path(__file__).parent.parent
 if (_root / "pyproject.toml").exists():
     __path__.append(str(_root))
 
-from joingraph.errors import (
+from joingraph.common.errors import (
     CorruptGraph,
     DiffError,
     JoinGraphError,
@@ -32,15 +32,14 @@ from joingraph.errors import (
     StoreError,
     ViewError,
 )
+from joingraph.common.version import __version__
 
 if TYPE_CHECKING:
     from joingraph import spark
-    from joingraph.idiffs_copies import apply_idiffs
-    from joingraph.joingraph import JoinGraph, open
-    from joingraph.view import View
-    from joingraph.viewdiff import ViewDiff
-
-__version__ = "0.1.0"
+    from joingraph.api.join_graph import JoinGraph, open
+    from joingraph.plan.view import View
+    from joingraph.view_diffs.apply_idiffs import apply_idiffs
+    from joingraph.view_diffs.view_diff import ViewDiff
 
 __all__ = [
     "CorruptGraph",
@@ -59,11 +58,11 @@ __all__ = [
 ]
 
 _home_of = {
-    "JoinGraph": "joingraph.joingraph",
-    "View": "joingraph.view",
-    "ViewDiff": "joingraph.viewdiff",
-    "apply_idiffs": "joingraph.idiffs_copies",
-    "open": "joingraph.joingraph",
+    "JoinGraph": "joingraph.api.join_graph",
+    "View": "joingraph.plan.view",
+    "ViewDiff": "joingraph.view_diffs.view_diff",
+    "apply_idiffs": "joingraph.view_diffs.apply_idiffs",
+    "open": "joingraph.api.join_graph",
     "spark": "joingraph.spark",
 }
 

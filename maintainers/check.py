@@ -6,9 +6,9 @@ must not be used any more.
 
 from __future__ import annotations
 
-from joingraph.errors import CorruptGraph
-from joingraph.graph import Graph, JoinTuple, LookAhead, VertexValue
-from joingraph.indexes import Index
+from joingraph.common.errors import CorruptGraph
+from joingraph.graph.indexes import Index
+from joingraph.graph.join_graph import Graph, JoinTuple, LookAhead, VertexValue
 from joingraph.maintainers.indexes import filled
 from joingraph.maintainers.lookahead import ExactLook, GlobalLook, others
 

@@ -13,15 +13,15 @@ from itertools import repeat
 import numpy as np
 import pyarrow as pa
 
-from joingraph import texts
-from joingraph.evaluate import holds
-from joingraph.expression import Expression, columns_of
-from joingraph.graph import Diff, Graph, Image, JoinTuple, Row
-from joingraph.plan.kept import kept_slot
+from joingraph.expressions import texts
+from joingraph.expressions.evaluate import holds
+from joingraph.expressions.tree import Expression, columns_of
+from joingraph.expressions.words import Word, from_words
+from joingraph.graph.join_graph import Diff, Graph, Image, JoinTuple, Row
+from joingraph.plan.kept_columns import kept_slot
 from joingraph.plan.model import AliasPlan, Slot
-from joingraph.reading import Reading
-from joingraph.ways import AtVertex, at_indexes, at_vertices
-from joingraph.words import Word, from_words
+from joingraph.reads.access_paths import AtVertex, at_indexes, at_vertices
+from joingraph.reads.requests import Reading
 
 Place = tuple[JoinTuple, Row]
 

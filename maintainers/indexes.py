@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from joingraph.graph import Graph
-from joingraph.indexes import Index
+from joingraph.graph.indexes import Index
+from joingraph.graph.join_graph import Graph
 
 
 def index(graph: Graph, column: str) -> None:

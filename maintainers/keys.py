@@ -14,13 +14,12 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
-from joingraph.errors import DiffError
-from joingraph.expression import Column
-from joingraph.graph import Diff, Image, Row
-from joingraph.plan.kept import kept_slot
-from joingraph.plan.model import AliasPlan, Plan, Slot
-from joingraph.python_values import python_value, value_text
-from joingraph.words import from_words, words_of
+from joingraph.common.errors import DiffError
+from joingraph.expressions.python_values import python_value, value_text
+from joingraph.expressions.words import from_words, words_of
+from joingraph.graph.join_graph import Diff, Image, Row
+from joingraph.plan.kept_columns import key_slots, takes_all
+from joingraph.plan.model import Plan
 
 
 class KeyIndex:
@@ -84,26 +83,6 @@ class RunningKeys:
                 if self.find(alias, key) is not None:
                     raise DiffError(twice_text(self.index, alias, key))
                 self.changed[alias, key] = post
-
-
-def key_slots(plan: Plan, alias: AliasPlan) -> tuple[Slot, ...]:
-    """Find where an alias keeps its table's key."""
-    table = plan.definition.tables[alias.table]
-    slots = []
-    for name in table.key:
-        slot = kept_slot(plan, alias, Column(alias.name, name, table.schema.field(name).type))
-        assert slot is not None, "the plan was made to keep the keys of indexed tables"
-        slots.append(slot)
-    return tuple(slots)
-
-
-def takes_all(plan: Plan, alias: AliasPlan, table: str) -> bool:
-    """Hold if an alias of a table can drop no row: no condition, no join attribute that is NULL."""
-    if alias.table != table or alias.conditions:
-        return False
-    schema = plan.definition.tables[table].schema
-    joined = [each for key in alias.keys for each in key]
-    return all(isinstance(each, Column) and not schema.field(each.name).nullable for each in joined)
 
 
 def twice_text(index: KeyIndex, alias: int, key: Row) -> str:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from joingraph.graph import Graph, JoinTuple, LookAhead, VertexValue
+from joingraph.graph.join_graph import Graph, JoinTuple, LookAhead, VertexValue
 
 
 def look_ahead(mode: str, graph: Graph) -> LookAhead:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from joingraph.graph import Diff, Graph, Image
+from joingraph.graph.join_graph import Diff, Graph, Image
 
 
 class Presence:

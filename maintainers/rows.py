@@ -8,7 +8,7 @@ projected tuple too.
 
 from __future__ import annotations
 
-from joingraph.graph import Change, Diff, Graph, Image, LookAhead, Move
+from joingraph.graph.join_graph import Change, Diff, Graph, Image, LookAhead, Move
 
 
 def insert(graph: Graph, look: LookAhead, alias: int, image: Image, *, times: int = 1) -> Change:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from joingraph.viewdiff import ViewRow
+from joingraph.view_diffs.view_diff import ViewRow
 
 Row = tuple[object, ...]
 Change = ViewRow

@@ -10,9 +10,9 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
-from joingraph.evaluate import evaluate
-from joingraph.expression import Column, Expression
-from joingraph.sql.scalars import bind
+from joingraph.expressions.evaluate import evaluate
+from joingraph.expressions.tree import Column, Expression
+from joingraph.sql.functions.scalars import bind
 
 TYPES = {
     "i": pa.int32(),

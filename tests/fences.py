@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from joingraph.kernels.intrinsics import check_fences
-from joingraph.kernels.memory import FENCES
+from joingraph.graph.compiled.machine.kernel import check_fences
+from joingraph.graph.compiled.memory.reserved import FENCES
 
 
 @pytest.fixture(autouse=True)

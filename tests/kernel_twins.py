@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
-from joingraph.batch import Entry, read_batch
-from joingraph.definition import Table
-from joingraph.engine import Applied, Engine
-from joingraph.kernels.engine import CompiledEngine
-from joingraph.progress import shown_progress
-from joingraph.reference import ReferenceEngine
-from joingraph.view import View
+from joingraph.common.progress import shown_progress
+from joingraph.engines.compiled.engine import CompiledEngine
+from joingraph.engines.contract import Applied, Engine
+from joingraph.engines.plain import ReferenceEngine
+from joingraph.plan.view import View
+from joingraph.tables.batch import Entry, read_batch
+from joingraph.tables.table import Table
 from tests.shapes import TABLES
 
 Row = tuple[object, ...]

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
-from joingraph.kernels import arrays, memory, regions
-from joingraph.kernels.engine import CompiledEngine
+from joingraph.engines.compiled.engine import CompiledEngine
+from joingraph.graph.compiled.memory import image, regions, reserved
 from tests.kernel_twins import Feed, Twins
 from tests.shapes import SHAPES
 from tests.test_store_arrays import VIEW, feed, rows
@@ -30,17 +30,17 @@ def _tight(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_small_graphs_take_little_address_space_and_give_it_back() -> None:
     gc.collect()
-    before, in_use = memory.reserved[0], []
+    before, in_use = reserved.reserved[0], []
     for _ in range(3):
         graphs = [jg.JoinGraph(VIEW, engine="compiled") for _ in range(100)]
         assert [len(each.insert("topic", [(1, "name", 1.0)]).rows()) for each in graphs] == [
             0
         ] * 100
-        assert memory.reserved[0] - before < len(graphs) << 20
-        in_use.append(int(memory.FENCES[1]))
+        assert reserved.reserved[0] - before < len(graphs) << 20
+        in_use.append(int(reserved.FENCES[1]))
         graphs.clear()
         gc.collect()
-        assert memory.reserved[0] - before < 16 << 20, "but for a block that is kept"
+        assert reserved.reserved[0] - before < 16 << 20, "but for a block that is kept"
     assert in_use[1] == in_use[2], "fences are used again"
 
 
@@ -92,7 +92,7 @@ def test_a_batch_is_taken_back_after_a_move() -> None:
 def test_arrays_are_mapped_whatever_the_sizes_of_regions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, writer_is_tight: bool
 ) -> None:
-    monkeypatch.setattr(arrays, "FEWEST_BYTES", 0)
+    monkeypatch.setattr(image, "FEWEST_BYTES", 0)
     model = jg.JoinGraph(VIEW, engine="reference")
     roomy = regions.MOST_RESERVED_BYTES
     jg.JoinGraph(VIEW, tmp_path / "g", key_index=["tweet"]).close()

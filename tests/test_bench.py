@@ -35,7 +35,7 @@ from joingraph.bench.rivals import prepare as prepare_rivals
 from joingraph.bench.runner import MODES, Options, best, compare, workloads_of
 from joingraph.bench.views import KEYS, TABLES
 from joingraph.bench.workloads import KINDS, WORKLOADS, Inputs, batches, find, prepare, read
-from joingraph.errors import JoinGraphError
+from joingraph.common.errors import JoinGraphError
 
 ROOT = Path(__file__).parent.parent
 TINY = SIZES["tiny"]

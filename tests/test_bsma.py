@@ -9,7 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from joingraph.bsma import BSMA, COLUMNS, PERIOD_MS, SIZES, Ints, follower_counts, shuffled
+from joingraph.pipeline.sources.bsma import (
+    BSMA,
+    COLUMNS,
+    PERIOD_MS,
+    SIZES,
+    Ints,
+    follower_counts,
+    shuffled,
+)
 
 TABLES = {"user": "users", "follower": "followers", "tweet": "tweets", "retweet": "retweets"}
 SMALL = BSMA(**SIZES["small"])

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import joingraph
-from joingraph.cli import declarations, main
-from joingraph.demo import Demo, handle
-from joingraph.screen import COLUMN_ROWS, Column, Frame, fitted, line, picture, summary
+from joingraph.cli.main import declarations, main
+from joingraph.demo.demo import Demo, handle
+from joingraph.demo.screen import COLUMN_ROWS, Column, Frame, fitted, line, picture, summary
 
 ROOT = Path(__file__).parent.parent
 TABLES = "CREATE TABLE a (x BIGINT); -- the other\nCREATE TABLE b (x BIGINT, y STRING);\n"

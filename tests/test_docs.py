@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from joingraph.cli import commands, main
+from joingraph.cli.main import commands, main
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from joingraph.errors import DiffError
-from joingraph.evaluate import evaluate, holds
-from joingraph.expression import Column, Literal
-from joingraph.show import show
+from joingraph.common.errors import DiffError
+from joingraph.expressions.evaluate import evaluate, holds
+from joingraph.expressions.show import show
+from joingraph.expressions.tree import Column, Literal
 from tests.expressions import answers, bound, column
 
 T, F, N = True, False, None

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
-from joingraph.expression import Expression
+from joingraph.expressions.tree import Expression
 from joingraph.maintainers.expire import kept
-from joingraph.view import View
+from joingraph.plan.view import View
 from tests.bags import fold
 
 TABLES = {

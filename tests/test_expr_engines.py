@@ -16,10 +16,10 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from joingraph.errors import DiffError
-from joingraph.evaluate import evaluate
-from joingraph.expression import Column, Expression
-from joingraph.sql.refusal import Refusal
+from joingraph.common.errors import DiffError
+from joingraph.expressions.evaluate import evaluate
+from joingraph.expressions.tree import Column, Expression
+from joingraph.sql.text.refusal import Refusal
 from tests.expressions import bound
 
 ROWS = 30

@@ -8,8 +8,8 @@ import pytest
 
 import joingraph as jg
 from joingraph.plan.branches import branches_of
-from joingraph.view import View
-from joingraph.viewdiff import ViewDiff, listed
+from joingraph.plan.view import View
+from joingraph.view_diffs.view_diff import ViewDiff, listed
 from tests import ENGINES
 from tests.bags import pairs
 

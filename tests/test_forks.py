@@ -18,10 +18,10 @@ from threading import Event, RLock, Thread
 import pytest
 
 import joingraph as jg
-from joingraph import forks
-from joingraph.kernels import modules
-from joingraph.partitions import Partition
-from joingraph.subscriptions import Subscription
+from joingraph.api.partitions import Partition
+from joingraph.api.subscription import Subscription
+from joingraph.common import forks
+from joingraph.engines.codegen import compile
 from tests import ENGINES
 from tests.crash.forks import run
 
@@ -150,7 +150,7 @@ def test_a_child_that_exits_leaves_the_log_and_the_folders_to_its_parent(tmp_pat
     script = tmp_path / "script.py"
     script.write_text(
         "import os, sys\nimport joingraph as jg\nfrom pathlib import Path\n"
-        "from joingraph.kernels.modules import private_folder\n"
+        "from joingraph.engines.codegen.compile import private_folder\n"
         "from tests.test_forks import made\n"
         f"path = Path({str(tmp_path / 'g')!r})\n"
         "private, graph = private_folder(), made(path, durability='none')\n"
@@ -264,16 +264,16 @@ def test_a_stream_amid_a_block_is_cut_off_in_the_child() -> None:
 
 def test_a_child_has_a_worker_of_its_own_and_locks_that_are_free() -> None:
     done, goes_on = Event(), Event()
-    modules.WORKER.submit(lambda: goes_on.wait(HANG_S))
+    compile.WORKER.submit(lambda: goes_on.wait(HANG_S))
 
     def work() -> bool:
-        modules.WORKER.submit(done.set)
+        compile.WORKER.submit(done.set)
         return done.wait(HANG_S)
 
     assert child(work) == "True"
     goes_on.set()
-    assert modules.compile_text("kernel = 41") == 41
-    assert child(lambda: modules.compile_text("kernel = 42")) == "42"
+    assert compile.compile_text("kernel = 41") == 41
+    assert child(lambda: compile.compile_text("kernel = 42")) == "42"
 
 
 def test_a_child_forked_amid_a_compilation_compiles_nothing_and_reads(
@@ -284,13 +284,13 @@ def test_a_child_forked_amid_a_compilation_compiles_nothing_and_reads(
     assert graph.count() == 2
 
     def compile_long(has_begun: Event) -> None:
-        with modules.global_compiler_lock:
+        with compile.global_compiler_lock:
             has_begun.set()
             goes_on.wait(HANG_S)
 
     def compile_text() -> object:
         text = "import numba\n@numba.njit('i8(i8)')\ndef f(x):\n    return x\nkernel = 1\n"
-        return modules.compile_text(text)
+        return compile.compile_text(text)
 
     future, pool = begun(compile_long)
     assert child(graph.count) == "2"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import joingraph as jg
-from joingraph import cli
+from joingraph.cli import main
 from tests import ENGINES
 from tests.hostile import LONE, LONG_NUMBER, VALUES, is_right
 
@@ -191,7 +191,7 @@ def test_commands_refuse_odd_paths_in_one_line(
         path,
         *(["/nowhere/out"] if command in ("dump", "load", "explain") else []),
     ]
-    assert cli.main(arguments) == 2
+    assert main.main(arguments) == 2
     assert capsys.readouterr().err.startswith("joingraph: ")
 
 

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
-from joingraph.idiffs import IDiff, IDiffs
-from joingraph.idiffs_copies import apply_idiffs
-from joingraph.idiffs_sql import idiffs_sql
-from joingraph.reference import ReferenceEngine
-from joingraph.view import View
+from joingraph.engines.plain import ReferenceEngine
+from joingraph.plan.view import View
+from joingraph.view_diffs.apply_idiffs import apply_idiffs
+from joingraph.view_diffs.idiffs import IDiff, IDiffs
+from joingraph.view_diffs.idiffs_sql import idiffs_sql
 
 TABLES = {
     "follower": "CREATE TABLE follower (author STRING, fan STRING)",

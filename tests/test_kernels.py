@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from joingraph.batch import read_batch
-from joingraph.definition import Table
-from joingraph.errors import DiffError
-from joingraph.kernels import fields
-from joingraph.kernels.engine import CompiledEngine
-from joingraph.view import View
+from joingraph.common.errors import DiffError
+from joingraph.engines.compiled.engine import CompiledEngine
+from joingraph.graph.compiled import fields
+from joingraph.plan.view import View
+from joingraph.tables.batch import read_batch
+from joingraph.tables.table import Table
 from tests import LOOKAHEADS
 from tests.kernel_twins import Feed, Twins, bag
 from tests.shapes import SHAPES, TABLES

@@ -12,18 +12,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from joingraph.batch import read_batch
-from joingraph.errors import LimitError
-from joingraph.kernels import fields
-from joingraph.kernels.engine import CompiledEngine
-from joingraph.kernels.intrinsics import kernel, ld, mix, mix_twin
-from joingraph.kernels.memory import Words, lent
-from joingraph.kernels.modules import cache_folder, compile_text, is_ours, written
-from joingraph.kernels.state import GraphMemory
-from joingraph.kernels.strings import Interner
-from joingraph.kernels.table import drop, find, put
-from joingraph.kernels.words import from_words, to_words
-from joingraph.view import View
+from joingraph.common.errors import LimitError
+from joingraph.engines.codegen.compile import cache_folder, compile_text, is_ours, written
+from joingraph.engines.compiled.engine import CompiledEngine
+from joingraph.graph.compiled import fields
+from joingraph.graph.compiled.machine.kernel import kernel, ld, mix, mix_twin
+from joingraph.graph.compiled.memory.reserved import Words, lent
+from joingraph.graph.compiled.memory.state import GraphMemory
+from joingraph.graph.compiled.values.string_pool import Interner
+from joingraph.graph.compiled.values.words import from_words, to_words
+from joingraph.graph.compiled.vertex_table import drop, find, put
+from joingraph.plan.view import View
+from joingraph.tables.batch import read_batch
 from tests.kernel_twins import Feed, Twins
 from tests.shapes import SHAPES
 

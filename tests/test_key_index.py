@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
-from joingraph.view import View
+from joingraph.plan.view import View
 from tests.test_expire import SQL, TABLES, timeline
 
 INDEXED = ["tweet", "follower"]

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
-from joingraph.expression import Call, Column, Expression
-from joingraph.show import QUOTED_CHARS_MAX, brief, show
-from joingraph.sql.reading import bind_where
+from joingraph.expressions.show import QUOTED_CHARS_MAX, brief, show
+from joingraph.expressions.tree import Call, Column, Expression
+from joingraph.sql.conditions import bind_where
 
 ENGINES = ("reference", "compiled")
 TABLES = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import joingraph as jg
-from joingraph.definition import META_NAMES
+from joingraph.sql.definition import META_NAMES
 from tests import ENGINES
 
 TABLES = {"tweet": "CREATE TABLE tweet (id BIGINT PRIMARY KEY, n BIGINT)"}

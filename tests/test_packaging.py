@@ -82,7 +82,7 @@ def test_the_version_is_the_same_everywhere() -> None:
 def test_importing_joingraph_loads_no_other_library() -> None:
     loaded = run("import joingraph, sys; print(*sys.modules)").split()
     heavy = {"numba", "numpy", "pyspark", "pyarrow", "sqlglot", "networkx"}
-    assert "joingraph.errors" in loaded
+    assert "joingraph.common.errors" in loaded
     assert not heavy & set(loaded)
 
 

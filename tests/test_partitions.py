@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import joingraph as jg
-from joingraph.partitions import ElsewherePartition, Partition
+from joingraph.api.partitions import ElsewherePartition, Partition
 from tests import ENGINES
 from tests.bags import Row, bag
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from joingraph.pipeline.backlog import Backlog, Estimate
 from joingraph.pipeline.model import Source
+from joingraph.pipeline.report.eta import Backlog, Estimate
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from joingraph.definition import Table
-from joingraph.errors import DiffError
-from joingraph.pipeline.arrived import META, nothing, silent, tell
+from joingraph.common.errors import DiffError
 from joingraph.pipeline.changes import DELETE, INSERT, POST, PRE, UPDATE, Diff, entries
 from joingraph.pipeline.debezium import read_events
 from joingraph.pipeline.model import Source
+from joingraph.pipeline.read_rows import META, nothing, silent, tell
+from joingraph.tables.table import Table
 
 TWEET = Table("t", pa.schema([("id", pa.int64()), ("text", pa.string())]), ("id",))
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import joingraph as jg
-from joingraph.pipeline.keeping import Durable, Keeping, Options, keep
-from joingraph.pipeline.positions import Position
-from joingraph.stores import disk
-from joingraph.viewdiff import ViewRow
+from joingraph.pipeline.offsets import Position
+from joingraph.pipeline.open_graph import Durable, Keeping, Options, keep
+from joingraph.storage.disk import disk
+from joingraph.view_diffs.view_diff import ViewRow
 from tests import ENGINES
 
 VIEW = jg.View(

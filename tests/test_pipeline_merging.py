@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import joingraph as jg
-from joingraph.pipeline.merging import ROW, Merge, merge_of
+from joingraph.pipeline.sinks.merge import ROW, Merge, merge_of
 from tests.bags import bag
 
 TABLES = {

@@ -10,14 +10,13 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
-from joingraph.errors import StoreError
-from joingraph.pipeline import positions
+from joingraph.common.errors import StoreError
+from joingraph.pipeline import offsets
 from joingraph.pipeline.acks import noted
-from joingraph.pipeline.deadletters import Dead, put_away, read_dead
-from joingraph.pipeline.driver import Driver, Line, Turn
-from joingraph.pipeline.keeping import Options, keep
+from joingraph.pipeline.dead_letters import Dead, put_away, read_dead
+from joingraph.pipeline.micro_batch import Driver, Line, Turn
 from joingraph.pipeline.model import Source
-from joingraph.pipeline.positions import (
+from joingraph.pipeline.offsets import (
     Places,
     Position,
     Reached,
@@ -27,7 +26,8 @@ from joingraph.pipeline.positions import (
     reached,
     read_position,
 )
-from joingraph.pipeline.sink import Memory
+from joingraph.pipeline.open_graph import Options, keep
+from joingraph.pipeline.sinks.contract import Memory
 from tests.test_pipeline_changes import arrived
 
 NUMBERED = "CREATE TABLE t (id BIGINT, text STRING)"
@@ -66,7 +66,7 @@ def test_marks_never_move_back() -> None:
 
 
 def test_forgotten_files_are_not_taken_for_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(positions, "LANES_MAX", 2)
+    monkeypatch.setattr(offsets, "LANES_MAX", 2)
     kept = reached(Reached(), at(("a", 1, 0), ("b", 2, 0), ("c", 3, 0)))
     assert (set(kept.lanes), kept.horizon) == ({"b", "c"}, 1)
     assert is_fresh(kept, at(("a", 1, 0)), replaced=False) == [True]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from joingraph.cli import main
+from joingraph.cli.main import main
 from joingraph.pipeline.model import Progress
+from joingraph.pipeline.report.status import Status
 from joingraph.pipeline.settings import read_settings
-from joingraph.pipeline.status import Status
 
 
 @pytest.fixture

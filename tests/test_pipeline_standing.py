@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from joingraph.pipeline.cli import shown
+from joingraph.cli.pipeline import shown
 from joingraph.pipeline.model import Source
-from joingraph.pipeline.positions import Reached
-from joingraph.pipeline.standing import standing
+from joingraph.pipeline.offsets import Reached
+from joingraph.pipeline.report.source_lag import standing
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 
-from joingraph.joingraph import JoinGraph
+from joingraph.api.join_graph import JoinGraph
+from joingraph.expressions.show import show
 from joingraph.plan.model import Plan
 from joingraph.plan.show import vertex_name
-from joingraph.show import show
-from joingraph.view import View
+from joingraph.plan.view import View
 
 TABLES = {name: f"CREATE TABLE {name} (a BIGINT, b BIGINT, c BIGINT)" for name in "rstu"}
 

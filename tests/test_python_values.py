@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
-from joingraph.python_values import python_values, value_text
+from joingraph.expressions.python_values import python_values, value_text
 from tests import ENGINES
 
 INSTANT, INT = pa.timestamp("us"), pa.int64()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import joingraph as jg
-from joingraph.expression import Literal
-from joingraph.sql.parse import DIALECTS
+from joingraph.expressions.tree import Literal
+from joingraph.sql.text.parse import DIALECTS
 
 TABLE = {"t": "CREATE TABLE t (s STRING)"}
 

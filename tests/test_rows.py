@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
-from joingraph.errors import DiffError
-from joingraph.rows import to_table
-from joingraph.tables import declare
+from joingraph.common.errors import DiffError
+from joingraph.sql.ddl.tables import declare
+from joingraph.tables.rows_in import to_table
 from tests import ENGINES
 
 UTC = dt.UTC

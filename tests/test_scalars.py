@@ -12,13 +12,13 @@ import pyarrow as pa
 import pytest
 from sqlglot.errors import SqlglotError
 
-from joingraph.errors import DiffError
-from joingraph.expression import Call, Column, Expression, Literal
-from joingraph.functions import FUNCTIONS
-from joingraph.show import show
-from joingraph.sql.refusal import Refusal
-from joingraph.sql.scalars import RULES
-from joingraph.types import DIALECTS, sql_name
+from joingraph.common.errors import DiffError
+from joingraph.expressions.functions import FUNCTIONS
+from joingraph.expressions.show import show
+from joingraph.expressions.tree import Call, Column, Expression, Literal
+from joingraph.expressions.types import DIALECTS, sql_name
+from joingraph.sql.functions.scalars import RULES
+from joingraph.sql.text.refusal import Refusal
 from tests.expressions import Value, answers, bound, parsed
 
 PAGE = Path(__file__).parent.parent / "docs" / "functions.md"

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 import joingraph as jg
-from joingraph.kernels.blocks import Blocks
+from joingraph.graph.compiled.memory.blocks import Blocks
 
 TABLES = {
     "a": "CREATE TABLE a (k BIGINT, x BIGINT)",

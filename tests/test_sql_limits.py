@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from joingraph.errors import ViewError
+from joingraph.common.errors import ViewError
 from joingraph.sql import define
 from joingraph.sql.binder import ALIASES_MAX
-from joingraph.sql.parse import DIALECTS, NESTING_MAX, SQL_CHARS_MAX, parse_one, parse_part
-from joingraph.tables import declare, declare_all
+from joingraph.sql.ddl.tables import declare, declare_all
+from joingraph.sql.text.parse import DIALECTS, NESTING_MAX, SQL_CHARS_MAX, parse_one, parse_part
 
 TABLES = declare_all(
     {

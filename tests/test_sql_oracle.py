@@ -15,11 +15,11 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from joingraph.definition import Definition
-from joingraph.evaluate import evaluate, holds
-from joingraph.expression import Column, Expression, columns_of
+from joingraph.expressions.evaluate import evaluate, holds
+from joingraph.expressions.tree import Column, Expression, columns_of
 from joingraph.sql import define
-from joingraph.tables import declare_all
+from joingraph.sql.ddl.tables import declare_all
+from joingraph.sql.definition import Definition
 
 CREATE = {
     "a": "CREATE TABLE a (y INTEGER, x INTEGER)",

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import pytest
 
-from joingraph.errors import ViewError
+from joingraph.common.errors import ViewError
 from joingraph.sql import define
-from joingraph.tables import declare_all
+from joingraph.sql.ddl.tables import declare_all
 
 FOLDER = Path(__file__).parent / "refusals"
 TABLES = declare_all(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from joingraph.definition import Definition
-from joingraph.errors import ViewError
-from joingraph.show import show
+from joingraph.common.errors import ViewError
+from joingraph.expressions.show import show
 from joingraph.sql import define
-from joingraph.tables import declare_all
+from joingraph.sql.ddl.tables import declare_all
+from joingraph.sql.definition import Definition
 
 TABLES = declare_all(
     {

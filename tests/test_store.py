@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
-from joingraph.stores import disk
+from joingraph.storage.disk import disk
 from tests.bags import bag
 
 TABLES = {

@@ -13,10 +13,10 @@ import pytest
 import xxhash
 
 import joingraph as jg
-from joingraph.kernels import arrays
-from joingraph.kernels.engine import CompiledEngine
-from joingraph.stores.folder import Folder
-from joingraph.stores.snapshot import TAIL, TAIL_MAGIC, Snapshot
+from joingraph.engines.compiled.engine import CompiledEngine
+from joingraph.graph.compiled.memory import image
+from joingraph.storage.disk.folder import Folder
+from joingraph.storage.disk.snapshot import TAIL, TAIL_MAGIC, Snapshot
 from tests.bags import bag
 
 TABLES = {
@@ -34,7 +34,7 @@ Batch = list[tuple[str, str, list[tuple[object, ...]]]]
 
 @pytest.fixture(autouse=True)
 def _all_graphs_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrays, "FEWEST_BYTES", 0)
+    monkeypatch.setattr(image, "FEWEST_BYTES", 0)
 
 
 def feed(seed: int, batches: int, rows: int) -> list[Batch]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import joingraph as jg
-from joingraph.kernels import arrays
+from joingraph.graph.compiled.memory import image
 from tests import ENGINES
 from tests.crash.damage import healthy, run
 from tests.crash.feed import view
@@ -19,7 +19,7 @@ from tests.crash.malformed import READERS, inputs_survived
 def test_damaged_folders_never_give_a_wrong_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
-    monkeypatch.setattr(arrays, "FEWEST_BYTES", 0)
+    monkeypatch.setattr(image, "FEWEST_BYTES", 0)
     found = run(tmp_path, cases=120, seed=3, engine=engine)
     assert 30 < found["refused"] < 120
     assert found.total() == 120

@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import pytest
 
 import joingraph as jg
-from joingraph.stores import log
+from joingraph.storage.disk import log
 from tests import ENGINES
 from tests.faults import Faults
 

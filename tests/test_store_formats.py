@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import joingraph as jg
-from joingraph.stores.folder import FORMAT
+from joingraph.storage.disk.folder import FORMAT
 from tests import ENGINES
 from tests.formats.history import VIEW, told
 

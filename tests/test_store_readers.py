@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 import joingraph as jg
-from joingraph import recovery
-from joingraph.journal import Prompt
-from joingraph.partitions import parts_in
-from joingraph.stores import beside, disk, files, log, log_reader, segment
-from joingraph.stores.folder import Folder
+from joingraph.api.partitions import parts_in
+from joingraph.storage import recovery
+from joingraph.storage.disk import beside, disk, files, log, log_reader, segment
+from joingraph.storage.disk.folder import Folder
+from joingraph.storage.journal import Prompt
 from tests import ENGINES
 
 TABLES = {"r": "CREATE TABLE r (a BIGINT, text STRING)"}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import joingraph as jg
-from joingraph.stores import disk
+from joingraph.storage.disk import disk
 
 VIEW = jg.View("SELECT r.a, r.text FROM r", {"r": "CREATE TABLE r (a BIGINT, text STRING)"})
 AFTER = 20_000  # bytes of log

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import joingraph as jg
-from joingraph.stores import files, log, segment
-from joingraph.stores.folder import Folder
+from joingraph.storage.disk import files, log, segment
+from joingraph.storage.disk.folder import Folder
 
 VIEW = jg.View("SELECT id FROM t", {"t": "CREATE TABLE t (id BIGINT)"})
 BATCHES = 30

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import joingraph as jg
-from joingraph import journal
+from joingraph.storage import journal
 
 SQL = "SELECT r.a, s.b FROM r JOIN s ON r.k = s.k"
 VIEW = jg.View(SQL, {"r": "CREATE TABLE r (k INT, a INT)", "s": "CREATE TABLE s (k INT, b INT)"})

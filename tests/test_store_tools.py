@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import joingraph as jg
-from joingraph.cli import main
+from joingraph.cli.main import main
 
 VIEW = jg.View(
     "SELECT r.a, s.b FROM r JOIN s ON r.k = s.k",

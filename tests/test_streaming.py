@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
-from joingraph.kernels import fields
-from joingraph.kernels.engine import CompiledEngine
-from joingraph.streaming import BLOCK
-from joingraph.viewdiff import ViewRow, listed
+from joingraph.engines.compiled.engine import CompiledEngine
+from joingraph.engines.streaming import BLOCK
+from joingraph.graph.compiled import fields
+from joingraph.view_diffs.view_diff import ViewRow, listed
 from tests import ENGINES
 
 TABLES = {
@@ -94,7 +94,7 @@ def test_a_view_diff_is_the_same_however_many_blocks_it_came_in(shown: str) -> N
 
 
 def test_view_diffs_over_lent_blocks_stay_what_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("joingraph.kernels.blocks.WORTH_LENDING_ROWS", 1)
+    monkeypatch.setattr("joingraph.graph.compiled.memory.blocks.WORTH_LENDING_ROWS", 1)
     tables = {
         "follower": "CREATE TABLE follower (author INT, fan INT, PRIMARY KEY (author, fan))",
         "tweet": "CREATE TABLE tweet (id INT, author INT, at BIGINT, PRIMARY KEY (id))",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from joingraph import JoinGraph, View
-from joingraph.kernels.engine import CompiledEngine
+from joingraph.engines.compiled.engine import CompiledEngine
 
 TABLES = {
     "person": "CREATE TABLE person (name STRING, city STRING, PRIMARY KEY (name))",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from joingraph.definition import Table
-from joingraph.errors import ViewError
-from joingraph.tables import declare, declare_all
+from joingraph.common.errors import ViewError
+from joingraph.sql.ddl.tables import declare, declare_all
+from joingraph.tables.table import Table
 
 
 class StructType:

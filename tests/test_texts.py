@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 import pytest
 
 import joingraph as jg
-from joingraph import texts
-from joingraph.functions.strings import concat, replace
-from joingraph.rows import to_table
+from joingraph.expressions import texts
+from joingraph.expressions.functions.strings import concat, replace
+from joingraph.tables.rows_in import to_table
 from tests import ENGINES
 from tests.oracle.forms_search import search_forms
 from tests.oracle.search import search

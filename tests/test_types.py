@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from joingraph.types import INTEGERS, canonical, common, join_type, sql_name
+from joingraph.expressions.types import INTEGERS, canonical, common, join_type, sql_name
 
 
 @pytest.mark.parametrize(

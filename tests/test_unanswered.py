@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
-from joingraph.batch import Entry
-from joingraph.rows import to_table
+from joingraph.tables.batch import Entry
+from joingraph.tables.rows_in import to_table
 from tests import ENGINES
 from tests.bags import fold
 

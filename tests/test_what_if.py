@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 import joingraph as jg
-from joingraph.forms import FORMS
-from joingraph.view import View
+from joingraph.plan.view import View
+from joingraph.view_diffs.formats import FORMS
 from tests.oracle.forms_outputs import idiffs_bag
 
 TABLES = {

@@ -18,7 +18,7 @@ from joingraph.bench.rivals import RIVALS
 from joingraph.bench.rivals import prepare as prepare_rivals
 from joingraph.bench.runner import MODES, RIVAL_MODES, Options, best, compare, run_all, workloads_of
 from joingraph.bench.workloads import KINDS, WORKLOADS, prepare
-from joingraph.errors import JoinGraphError
+from joingraph.common.errors import JoinGraphError
 
 DEFAULT_WORKLOADS = {
     "each": tuple(name for name in WORKLOADS if not name.endswith(("churn", *KINDS))),

@@ -14,11 +14,11 @@ import numba
 import numpy as np
 
 from joingraph import JoinGraph
-from joingraph.batch import read_batch
 from joingraph.bench.checksum import Tally
-from joingraph.kernels import fields as f
-from joingraph.kernels.engine import CompiledEngine
-from joingraph.kernels.intrinsics import ld, sto
+from joingraph.engines.compiled.engine import CompiledEngine
+from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.machine.kernel import ld, sto
+from joingraph.tables.batch import read_batch
 
 SUM, TUPLES = 30, 31  # words of the state that nobody else uses
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from joingraph.errors import StoreError
+from joingraph.common.errors import StoreError
 
 Column = npt.NDArray[np.int64]
 Columns = dict[str, Column]

@@ -27,8 +27,8 @@ from joingraph.bench.record import Run, Spec, peak_rss_mib, rate
 from joingraph.bench.scanning import COMPARED, consume, measure
 from joingraph.bench.views import KEYS, TABLES, JoinView
 from joingraph.bench.workloads import Entry, Inputs, batches, find, read
-from joingraph.kernels import fields
-from joingraph.kernels.engine import CompiledEngine
+from joingraph.engines.compiled.engine import CompiledEngine
+from joingraph.graph.compiled import fields
 
 UNPREFETCHED = "unprefetched"  # the compiled form without a look at the next diffs
 WARM_UP_DIFFS = 1_000

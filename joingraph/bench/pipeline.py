@@ -26,9 +26,9 @@ from joingraph.bench.data import Size
 from joingraph.bench.engine import declare
 from joingraph.bench.report import origin
 from joingraph.bench.workloads import Inputs, find, prepare, read
-from joingraph.errors import JoinGraphError
+from joingraph.common.errors import JoinGraphError
+from joingraph.plan.view import View
 from joingraph.spark.measured import SYSTEMS, Feed, Measured, write_files
-from joingraph.view import View
 
 WORKLOADS = ("fanout_10", "q3")
 COUNTED = {1_000: 10, 50_000: 3}  # diffs in a micro-batch -> how many of them are timed in a round

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from joingraph.bench.record import Run, parse
 from joingraph.bench.workloads import KINDS
-from joingraph.errors import JoinGraphError
+from joingraph.common.errors import JoinGraphError
 
 ROOT = Path(__file__).parent.parent.parent
 RUST = ROOT / "benchmarks" / "rivals" / "rust"

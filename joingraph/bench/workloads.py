@@ -33,7 +33,7 @@ from joingraph.bench.data import (
     write_fanout,
 )
 from joingraph.bench.views import TABLES, JoinView
-from joingraph.errors import JoinGraphError
+from joingraph.common.errors import JoinGraphError
 
 FANOUTS = (1, 10, 30, 50, 70, 100)
 JOINS = (2, 3, 4, 5)

@@ -12,8 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote, unquote
 
-from joingraph.errors import StoreError
-from joingraph.joingraph import JoinGraph
+from joingraph.api.join_graph import JoinGraph
+from joingraph.common.errors import StoreError
 from joingraph.pipeline.files import write_safely
 
 

@@ -22,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from joingraph import texts
-from joingraph.definition import Table
+from joingraph.expressions import texts
+from joingraph.expressions.python_values import python_values
 from joingraph.pipeline.model import Source
-from joingraph.python_values import python_values
+from joingraph.tables.table import Table
 
 Codes = npt.NDArray[np.int8]
 Marks = npt.NDArray[np.bool_]

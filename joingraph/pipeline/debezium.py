@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from joingraph.definition import Table
-from joingraph.errors import DiffError
+from joingraph.common.errors import DiffError
 from joingraph.pipeline.changes import DELETE, INSERT, POST, PRE, UPDATE, Images
+from joingraph.tables.table import Table
 
 EPOCH = dt.datetime(1970, 1, 1)
 MICROS = {

@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from joingraph.declarations import declarations, read_sql
-from joingraph.errors import JoinGraphError, StoreError
-from joingraph.names import quoted, suggest
+from joingraph.common.errors import JoinGraphError, StoreError
+from joingraph.common.names import quoted, suggest
 from joingraph.pipeline.model import FILES, FORMATS, ON_ERROR, Source
-from joingraph.view import View
+from joingraph.plan.view import View
+from joingraph.sql.text.files import declarations, read_sql
 
 TRIGGER: Final = re.compile(r"available_now|\d+ (milli)?seconds?|\d+ minutes?")
 NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}")

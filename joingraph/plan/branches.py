@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from joingraph.expression import Expression, aliases_of
-from joingraph.plan.model import Plan
-from joingraph.reading import Leg, kept_parts
+from joingraph.expressions.tree import Expression, aliases_of
+from joingraph.plan.kept_columns import kept_parts
+from joingraph.plan.model import Leg, Plan
 
 Groups = Mapping[int, frozenset[int]]  # alias -> those it is tied to, itself among them
 

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from joingraph.definition import Definition
-from joingraph.expression import Expression, aliases_of, columns_of
+from joingraph.expressions.tree import Expression, aliases_of, columns_of
 from joingraph.plan.classes import bare, cast_to, class_type, sort_conditions
+from joingraph.plan.join_tree import Bundle, make_tree
 from joingraph.plan.model import AliasPlan, Hop, Plan, Slot, Vertex
-from joingraph.plan.tree import Bundle, make_tree
+from joingraph.sql.definition import Definition
 
 
 def build(definition: Definition, kept: Iterable[Expression] = ()) -> Plan:

@@ -20,10 +20,10 @@ from functools import reduce
 
 import pyarrow as pa
 
-from joingraph.definition import Definition
-from joingraph.expression import Call, Expression, Literal, Value, aliases_of
-from joingraph.python_values import python_value
-from joingraph.types import join_type
+from joingraph.expressions.python_values import python_value
+from joingraph.expressions.tree import Call, Expression, Literal, Value, aliases_of
+from joingraph.expressions.types import join_type
+from joingraph.sql.definition import Definition
 
 SPREADING = frozenset({"equal", "less", "less_equal", "greater", "greater_equal", "in"})
 

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from joingraph.expression import Column, Expression, aliases_of
+from joingraph.expressions.show import show
+from joingraph.expressions.tree import Column, Expression, aliases_of
+from joingraph.expressions.types import join_type
 from joingraph.plan.classes import bare, sort_conditions
+from joingraph.plan.kept_columns import kept_parts
 from joingraph.plan.model import AliasPlan, Plan
-from joingraph.reading import kept_parts
-from joingraph.show import show
-from joingraph.types import join_type
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pyarrow as pa
 
-from joingraph.definition import Definition
-from joingraph.expression import Expression
+from joingraph.expressions.tree import Expression
+from joingraph.sql.definition import Definition
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +83,10 @@ class Plan:
     residuals: tuple[Expression, ...]
     slots: Mapping[Expression, Slot]
     routes: tuple[tuple[Hop, ...], ...]
+
+
+class Leg(NamedTuple):
+    """A hop, and what can be decided once it is made."""
+
+    hop: Hop
+    tests: tuple[Expression, ...]

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 
 import networkx as nx
 
+from joingraph.expressions.show import show
+from joingraph.expressions.types import sql_name
 from joingraph.plan.keyed import idiff_lines
 from joingraph.plan.model import AliasPlan, Plan, Vertex
-from joingraph.show import show
-from joingraph.types import sql_name
 
 PRODUCT = "<>"  # how the empty vertex is written
 

@@ -12,27 +12,25 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from joingraph.errors import StoreError
+from joingraph.common.errors import StoreError
 
 if TYPE_CHECKING:
     from joingraph.bench.pipeline import run_bench
     from joingraph.spark.build import pipeline
-    from joingraph.spark.datasource import register
-    from joingraph.spark.demo import run_demo
     from joingraph.spark.described import from_settings
+    from joingraph.spark.environment.session import session
+    from joingraph.spark.format.datasource import register
     from joingraph.spark.run import Pipeline
-    from joingraph.spark.start import session
 
-__all__ = ["Pipeline", "from_settings", "pipeline", "register", "run_bench", "run_demo", "session"]
+__all__ = ["Pipeline", "from_settings", "pipeline", "register", "run_bench", "session"]
 
 _home_of = {
     "Pipeline": "joingraph.spark.run",
     "from_settings": "joingraph.spark.described",
     "pipeline": "joingraph.spark.build",
-    "register": "joingraph.spark.datasource",
+    "register": "joingraph.spark.format.datasource",
     "run_bench": "joingraph.bench.pipeline",
-    "run_demo": "joingraph.spark.demo",
-    "session": "joingraph.spark.start",
+    "session": "joingraph.spark.environment.session",
 }
 
 

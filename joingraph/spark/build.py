@@ -14,20 +14,20 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
-from joingraph.definition import Table
-from joingraph.errors import StoreError, ViewError
-from joingraph.names import quoted, suggest
-from joingraph.pipeline.driver import Driver, Line
-from joingraph.pipeline.keeping import Options, keep
+from joingraph.common.errors import StoreError, ViewError
+from joingraph.common.names import quoted, suggest
+from joingraph.pipeline.micro_batch import Driver, Line
 from joingraph.pipeline.model import FILES, FORMATS, ON_ERROR, Source
-from joingraph.pipeline.sink import Call, Memory, Sink
-from joingraph.pipeline.status import Status
-from joingraph.spark.confirm import confirm
+from joingraph.pipeline.open_graph import Options, keep
+from joingraph.pipeline.report.status import Status
+from joingraph.pipeline.sinks.contract import Call, Memory, Sink
+from joingraph.plan.view import View
+from joingraph.spark.check_files import confirm
+from joingraph.spark.environment.session import session
 from joingraph.spark.feed import Feed
 from joingraph.spark.filters import pruned
 from joingraph.spark.run import AVAILABLE_NOW, Pipeline, Plan
-from joingraph.spark.start import session
-from joingraph.view import View
+from joingraph.tables.table import Table
 
 MODES = ("auto", "local")
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,60}")

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from joingraph.errors import StoreError
+from joingraph.common.errors import StoreError
 from joingraph.pipeline.settings import Settings
-from joingraph.pipeline.sink import Sink
-from joingraph.pipeline.sink_console import Console
-from joingraph.pipeline.sink_parquet import Parquet
-from joingraph.pipeline.sink_redis import RedisStream, Timeline
+from joingraph.pipeline.sinks.console import Console
+from joingraph.pipeline.sinks.contract import Sink
+from joingraph.pipeline.sinks.parquet import Parquet
+from joingraph.pipeline.sinks.redis import RedisStream, Timeline
+from joingraph.plan.view import View
 from joingraph.spark.build import pipeline
+from joingraph.spark.environment.session import session
 from joingraph.spark.run import Pipeline
 from joingraph.spark.sink_delta import Delta
-from joingraph.spark.start import session
-from joingraph.view import View
 
 
 def from_settings(settings: Settings) -> Pipeline:

@@ -26,15 +26,15 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, IntegerType, LongType
 
-from joingraph.definition import Table
-from joingraph.pipeline.arrived import META, File, nothing, of_files, silent
 from joingraph.pipeline.changes import INSERT, POST, PRE, taken
 from joingraph.pipeline.model import WATCHED, Source
+from joingraph.pipeline.read_rows import META, File, nothing, of_files, silent
+from joingraph.plan.view import View
+from joingraph.spark.file_names import NUMBER, lane_number
 from joingraph.spark.filters import quoted, wanted
-from joingraph.spark.lanes import NUMBER, lane_number
-from joingraph.spark.sources import Opened, given, opened
+from joingraph.spark.sources.open import Opened, given, opened
 from joingraph.spark.types import spark_type
-from joingraph.view import View
+from joingraph.tables.table import Table
 
 
 class Feed:

@@ -20,12 +20,12 @@ import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F
 
-from joingraph.definition import Table
-from joingraph.errors import ViewError
-from joingraph.expression import Call, Column, Expression, Literal, columns_of
+from joingraph.common.errors import ViewError
+from joingraph.expressions.tree import Call, Column, Expression, Literal, columns_of
 from joingraph.plan.model import AliasPlan
+from joingraph.plan.view import View
 from joingraph.spark.types import spark_type
-from joingraph.view import View
+from joingraph.tables.table import Table
 
 Make = Callable[[Sequence[SparkColumn]], SparkColumn]
 MAKERS: Mapping[str, Make] = {

@@ -28,10 +28,10 @@ from pyspark.storagelevel import StorageLevel
 
 from joingraph.bench.checksum import Tally, tally
 from joingraph.bench.views import JoinView
+from joingraph.plan.view import View
 from joingraph.spark.build import pipeline
-from joingraph.spark.start import session
+from joingraph.spark.environment.session import session
 from joingraph.spark.types import spark_schema
-from joingraph.view import View
 
 MEMORY = "6g"
 SYSTEMS = ("empty", "hand", "ours")

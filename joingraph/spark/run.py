@@ -14,18 +14,18 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from joingraph.batch import find_table
-from joingraph.definition import Table
-from joingraph.errors import StoreError
-from joingraph.joingraph import JoinGraph
-from joingraph.pipeline.backlog import Backlog
-from joingraph.pipeline.driver import Driver, Turn
+from joingraph.api.join_graph import JoinGraph
+from joingraph.common.errors import StoreError
+from joingraph.pipeline.micro_batch import Driver, Turn
 from joingraph.pipeline.model import WATCHED, Progress, Source
-from joingraph.pipeline.status import Status
-from joingraph.spark.confirm import new_files
+from joingraph.pipeline.report.eta import Backlog
+from joingraph.pipeline.report.status import Status
+from joingraph.spark.check_files import new_files
 from joingraph.spark.feed import apart
+from joingraph.spark.file_names import Lanes
 from joingraph.spark.filters import quoted, wanted
-from joingraph.spark.lanes import Lanes
+from joingraph.tables.batch import find_table
+from joingraph.tables.table import Table
 
 AVAILABLE_NOW = "available_now"
 

@@ -22,13 +22,13 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType
 
-from joingraph.errors import StoreError
-from joingraph.pipeline.merging import DELETE, ROW, UPDATE, merge_of
-from joingraph.pipeline.sink import EXACTLY_ONCE
+from joingraph.common.errors import StoreError
+from joingraph.pipeline.sinks.contract import EXACTLY_ONCE
+from joingraph.pipeline.sinks.merge import DELETE, ROW, UPDATE, merge_of
+from joingraph.plan.view import View
 from joingraph.spark.filters import quoted
 from joingraph.spark.types import spark_schema
-from joingraph.view import View
-from joingraph.viewdiff import ViewDiff
+from joingraph.view_diffs.view_diff import ViewDiff
 
 CONTENTS: Final = ("diffs", "view")
 TURN: Final = "spark.databricks.delta.write"

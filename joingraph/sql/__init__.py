@@ -18,16 +18,17 @@ from collections.abc import Mapping
 import pyarrow as pa
 from sqlglot import exp
 
-from joingraph.definition import META_NAMES, Definition, Output, Table
-from joingraph.errors import ViewError
-from joingraph.names import quoted
+from joingraph.common.errors import ViewError
+from joingraph.common.names import quoted
 from joingraph.sql.binder import Binder
 from joingraph.sql.clauses import kind
-from joingraph.sql.parse import check_dialect, parse_one, too_deep, uncollected
-from joingraph.sql.place import describe
-from joingraph.sql.refusal import Mistake, Refusal
+from joingraph.sql.definition import META_NAMES, Definition, Output
 from joingraph.sql.scope import Context, Field, check_args
 from joingraph.sql.select import check_unused, query, renamed
+from joingraph.sql.text.parse import check_dialect, parse_one, too_deep, uncollected
+from joingraph.sql.text.place import describe
+from joingraph.sql.text.refusal import Mistake, Refusal
+from joingraph.tables.table import Table
 
 _CREATE_TAKEN = {"this", "kind", "expression", "exists", "replace", "properties"}
 _PROPERTIES_TAKEN = (exp.TemporaryProperty, exp.MaterializedProperty, exp.SchemaCommentProperty)

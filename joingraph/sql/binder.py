@@ -11,15 +11,16 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 from sqlglot import exp
 
-from joingraph.definition import Alias, Table
-from joingraph.expression import Column, Expression, Literal
-from joingraph.names import quoted, suggest
-from joingraph.sql.forbidden import Size, check_size, survey
-from joingraph.sql.parse import chain
-from joingraph.sql.refusal import Mistake
-from joingraph.sql.scalars import bind
+from joingraph.common.names import quoted, suggest
+from joingraph.expressions.tree import Column, Expression, Literal
+from joingraph.expressions.types import sql_name
+from joingraph.sql.definition import Alias
+from joingraph.sql.functions.scalars import bind
+from joingraph.sql.limits import Size, check_size, survey
 from joingraph.sql.scope import Cte, Field, Scope
-from joingraph.types import sql_name
+from joingraph.sql.text.parse import chain
+from joingraph.sql.text.refusal import Mistake
+from joingraph.tables.table import Table
 
 ALIASES_MAX = 256
 _LEAF = Size(1, 1)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from joingraph.sql.refusal import Refusal
+from joingraph.sql.text.refusal import Refusal
 
 
 class Reason(NamedTuple):

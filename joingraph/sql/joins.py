@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from joingraph.names import quoted
+from joingraph.common.names import quoted
 from joingraph.sql.binder import Binder
-from joingraph.sql.refusal import Mistake
 from joingraph.sql.scope import Field, Scope
+from joingraph.sql.text.refusal import Mistake
 
 _MERGED_FIRST = ("spark", "postgres")  # `*` lists the columns of USING first, as the standard says
 _COMMA_IS_JOIN = ("spark", "sqlite")  # elsewhere the comma binds weaker than JOIN

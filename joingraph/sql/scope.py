@@ -16,10 +16,10 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from joingraph.expression import Expression
-from joingraph.names import NAME_CHARS_MAX, quoted, suggest
-from joingraph.sql.forbidden import Size
-from joingraph.sql.refusal import Mistake
+from joingraph.common.names import NAME_CHARS_MAX, quoted, suggest
+from joingraph.expressions.tree import Expression
+from joingraph.sql.limits import Size
+from joingraph.sql.text.refusal import Mistake
 
 NAMES_LISTED_MAX = 12
 

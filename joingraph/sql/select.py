@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from joingraph.names import quoted
+from joingraph.common.names import quoted
 from joingraph.sql.binder import ALIASES_MAX, Binder
 from joingraph.sql.clauses import (
     check_join,
@@ -28,8 +28,8 @@ from joingraph.sql.clauses import (
     kind,
 )
 from joingraph.sql.joins import join_scopes, merge, starts_group
-from joingraph.sql.refusal import Mistake, Refusal
 from joingraph.sql.scope import Context, Cte, Field, Relation, Scope, check_args, check_name
+from joingraph.sql.text.refusal import Mistake, Refusal
 
 _ONE_SELECT = "a view is one SELECT over joined tables"
 _UNNAMED = "subquery"

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import joingraph as jg
 from joingraph.pipeline.acks import Acks
-from joingraph.stores import disk, log
+from joingraph.storage.disk import disk, log
 from tests.crash.feed import SQL, TABLES, Batch, batches
 from tests.crash.run import get_ready
 

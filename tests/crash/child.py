@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import joingraph as jg
-from joingraph.stores import disk, log
+from joingraph.storage.disk import disk, log
 from tests.bags import fold
 from tests.crash.feed import batches
 

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 
 import joingraph as jg
-from joingraph.stores import log
+from joingraph.storage.disk import log
 from tests import ENGINES
 from tests.bags import bag
 from tests.crash.feed import batches, view

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from joingraph.view import View
+from joingraph.plan.view import View
 
 TABLES = {
     "follower": "CREATE TABLE follower (author BIGINT, fan BIGINT)",

@@ -21,11 +21,11 @@ import pyarrow as pa
 import xxhash
 
 import joingraph as jg
-from joingraph.stores.folder import FORMAT, Folder
-from joingraph.stores.record import HEAD, MAGIC, WORD, read_head, taken_apart, to_stream
-from joingraph.stores.segment import HEADER
-from joingraph.stores.snapshot import ALIGN, HEAD_MAGIC, TAIL, TAIL_MAGIC, Snapshot
-from joingraph.stores.snapshot import HEAD as SNAPSHOT_HEAD
+from joingraph.storage.disk.folder import FORMAT, Folder
+from joingraph.storage.disk.segment import HEADER
+from joingraph.storage.disk.snapshot import ALIGN, HEAD_MAGIC, TAIL, TAIL_MAGIC, Snapshot
+from joingraph.storage.disk.snapshot import HEAD as SNAPSHOT_HEAD
+from joingraph.storage.record import HEAD, MAGIC, WORD, read_head, taken_apart, to_stream
 from tests.crash.feed import batches, view
 
 VALUES: list[Any] = [

@@ -23,7 +23,7 @@ from pathlib import Path
 from threading import Event
 
 import joingraph as jg
-from joingraph.stores import disk, log
+from joingraph.storage.disk import disk, log
 from tests.bags import bag, fold
 from tests.crash.feed import batches, view
 from tests.crash.run import Model
@@ -130,7 +130,7 @@ class Life:
                 compile_new(self.kept, chance)
                 done.set()
 
-            import_module("joingraph.kernels.modules").WORKER.submit(task)
+            import_module("joingraph.engines.codegen.compile").WORKER.submit(task)
             assert done.wait(HANG_S), "the worker hangs"
             self.found["compiled"] += 1
 
@@ -261,7 +261,7 @@ def compile_new(graph: jg.JoinGraph, chance: random.Random) -> None:
     """Compile a kernel of a graph as if it were another one's, and leave no trace of it."""
     plugs = graph._engine.plugs  # type: ignore[attr-defined]  # of the compiled form
     text = f"{plugs.text(plugs.all[0])}\nTRACE = {chance.random()}\n"
-    import_module("joingraph.kernels.modules").compile_text(text)
+    import_module("joingraph.engines.codegen.compile").compile_text(text)
     for name in [each for each in sys.modules if each.startswith("jg_")]:
         path = Path(str(sys.modules[name].__file__))
         if path.exists() and path.read_text() == text:

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import joingraph as jg
-from joingraph.kernels.warm import use_every_kernel
-from joingraph.stores import log
+from joingraph.engines.compiled.warm import use_every_kernel
+from joingraph.storage.disk import log
 from tests import ENGINES
 from tests.bags import bag, fold
 from tests.crash.interrupting import RAISED, signalled, stepped

@@ -22,16 +22,16 @@ import pyarrow as pa
 import xxhash
 
 import joingraph as jg
-from joingraph.batch import Entry
-from joingraph.kept_rows import images, read_rows, rows_schema
-from joingraph.rows import to_table
-from joingraph.stores.description import describe, read_view
-from joingraph.stores.folder import FORMAT, Folder, Identity
-from joingraph.stores.record import HEAD, Record, decode, encode, read_head, to_stream
-from joingraph.stores.segment import HEADER, check_header, read_found, write_header
-from joingraph.stores.snapshot import ALIGN, HEAD_MAGIC, TAIL, TAIL_MAGIC, Snapshot
-from joingraph.stores.snapshot import HEAD as SNAPSHOT_HEAD
-from joingraph.stores.state import State
+from joingraph.graph.row_blocks import images, read_rows, rows_schema
+from joingraph.storage.disk.description import describe, read_view
+from joingraph.storage.disk.folder import FORMAT, Folder, Identity
+from joingraph.storage.disk.segment import HEADER, check_header, read_found, write_header
+from joingraph.storage.disk.snapshot import ALIGN, HEAD_MAGIC, TAIL, TAIL_MAGIC, Snapshot
+from joingraph.storage.disk.snapshot import HEAD as SNAPSHOT_HEAD
+from joingraph.storage.record import HEAD, Record, decode, encode, read_head, to_stream
+from joingraph.storage.state import State
+from joingraph.tables.batch import Entry
+from joingraph.tables.rows_in import to_table
 from tests.crash import forged, texts
 from tests.crash.feed import view
 from tests.crash.record import add_option, record

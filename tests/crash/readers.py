@@ -31,9 +31,9 @@ from pathlib import Path
 from typing import Any
 
 import joingraph as jg
-from joingraph.partitions import parts_in
-from joingraph.stores.folder import Folder
-from joingraph.tools.folder import inspect, verify
+from joingraph.api.partitions import parts_in
+from joingraph.cli.inspect_folder import inspect, verify
+from joingraph.storage.disk.folder import Folder
 from tests import ENGINES
 from tests.bags import fold
 from tests.crash.beside import SUBSCRIBER, Acknowledged, Round, write
@@ -198,7 +198,9 @@ class DiffsOf:
     """The view diffs that wait for a subscriber, read as Spark's streams are."""
 
     def __init__(self, reader: Reader) -> None:
-        kind = import_module("joingraph.spark.followed").DiffsReader  # where there is Spark
+        kind = import_module(
+            "joingraph.spark.format.read_diffs"
+        ).DiffsReader  # where there is Spark
         self.reader = reader
         columns = [*COLUMNS, "_change_type", "_count", "_seq", "_diff"]
         self.stream = kind(reader.round.folder, {"subscriber": SUBSCRIBER}, columns)

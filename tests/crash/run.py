@@ -149,8 +149,8 @@ def run(folder: Path, kills: int, seed: int, engine: str) -> Seen:
 def get_ready(engine: str) -> None:
     """Load the kernels once for all lives, and let small graphs too have arrays."""
     if engine == "compiled":
-        import_module("joingraph.kernels.arrays").FEWEST_BYTES = 0
-        import_module("joingraph.kernels.warm").use_every_kernel()
+        import_module("joingraph.graph.compiled.memory.image").FEWEST_BYTES = 0
+        import_module("joingraph.engines.compiled.warm").use_every_kernel()
 
 
 def write_beside(path: Path, engine: str) -> Path:

@@ -18,17 +18,17 @@ import pyarrow as pa
 import pyarrow.csv as pc
 
 import joingraph as jg
-from joingraph.declarations import declarations, read_sql
+from joingraph.cli.transfer import read_dumped
 from joingraph.pipeline import example
 from joingraph.pipeline.debezium import read_events
-from joingraph.pipeline.positions import Position, Reached, read_position
+from joingraph.pipeline.offsets import Position, Reached, read_position
+from joingraph.pipeline.report.status import read_status
 from joingraph.pipeline.settings import read_settings
-from joingraph.pipeline.status import read_status
-from joingraph.rows import to_table
-from joingraph.stores.description import describe
-from joingraph.stores.state import State
-from joingraph.tables import declare_all
-from joingraph.tools.transfer import read_dumped
+from joingraph.sql.ddl.tables import declare_all
+from joingraph.sql.text.files import declarations, read_sql
+from joingraph.storage.disk.description import describe
+from joingraph.storage.state import State
+from joingraph.tables.rows_in import to_table
 from tests.crash.feed import SQL, TABLES, view
 
 VIEW = view()

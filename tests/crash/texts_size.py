@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 import joingraph as jg
-from joingraph import texts
+from joingraph.expressions import texts
 from tests.crash.record import add_option, record
 
 NEEDED_BYTES = 14 << 30

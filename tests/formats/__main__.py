@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 import joingraph as jg
-from joingraph.stores.folder import FORMAT
+from joingraph.storage.disk.folder import FORMAT
 from tests.formats.history import VIEW, batches, told
 
 

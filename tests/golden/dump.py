@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 import joingraph as jg
-from joingraph.expression import Call, Column, Expression, Literal
-from joingraph.graph import Graph, VertexValue
-from joingraph.kernels.engine import CompiledEngine
-from joingraph.kernels.mirror import plain_copy
-from joingraph.reference import ReferenceEngine
-from joingraph.words import Word, from_words
+from joingraph.engines.compiled.engine import CompiledEngine
+from joingraph.engines.compiled.mirror import plain_copy
+from joingraph.engines.plain import ReferenceEngine
+from joingraph.expressions.tree import Call, Column, Expression, Literal
+from joingraph.expressions.words import Word, from_words
+from joingraph.graph.join_graph import Graph, VertexValue
 from tests.golden.literals import Row, render, render_row
 
 Cells = tuple[str, ...]

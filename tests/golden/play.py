@@ -13,7 +13,7 @@ from itertools import groupby
 import pyarrow as pa
 
 import joingraph as jg
-from joingraph.viewdiff import ViewDiff
+from joingraph.view_diffs.view_diff import ViewDiff
 from tests.bags import Change, Row, bag, difference, fold, pairs, shift
 from tests.golden.dump import dump
 from tests.golden.literals import Reader, render_row, tokens

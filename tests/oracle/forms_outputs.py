@@ -20,10 +20,10 @@ import duckdb
 import pyarrow as pa
 
 import joingraph as jg
-from joingraph.forms import FORMS
-from joingraph.idiffs import IDiff, IDiffs
-from joingraph.idiffs_copies import apply_idiffs
-from joingraph.viewdiff import ViewDiff, listed
+from joingraph.view_diffs.apply_idiffs import apply_idiffs
+from joingraph.view_diffs.formats import FORMS
+from joingraph.view_diffs.idiffs import IDiff, IDiffs
+from joingraph.view_diffs.view_diff import ViewDiff, listed
 from tests.bags import Change, Row, bag, difference, fold, pairs, shift
 
 CUT_MAX = 40  # i-diffs that are applied one by one; more are applied part by part

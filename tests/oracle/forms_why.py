@@ -14,8 +14,8 @@ from random import Random
 import duckdb
 
 import joingraph as jg
-from joingraph.answers import WhyPath
-from joingraph.expression import Column
+from joingraph.expressions.tree import Column
+from joingraph.reads.why import WhyPath
 from tests.bags import Row, bag, difference
 from tests.oracle.case import View
 

@@ -14,18 +14,18 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from joingraph.expression import Expression
+from joingraph.engines.plain import Changes, ReferenceEngine
+from joingraph.expressions.tree import Expression
 from joingraph.generators.count import count
 from joingraph.generators.diffs import Effect, effects
 from joingraph.generators.reading import matching
 from joingraph.generators.scan import in_batches
-from joingraph.graph import JoinTuple
+from joingraph.graph.join_graph import JoinTuple
 from joingraph.maintainers.check import check
 from joingraph.maintainers.lookahead import look_ahead
 from joingraph.plan.model import Plan
-from joingraph.reading import Reading, Touched
-from joingraph.reference import Changes, ReferenceEngine
-from joingraph.ways import Everyone
+from joingraph.reads.access_paths import Everyone
+from joingraph.reads.requests import Reading, Touched
 from tests import LOOKAHEADS
 
 T = TypeVar("T")

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 import joingraph as jg
 from joingraph.bench.report import origin
-from joingraph.pipeline.sink import Memory
+from joingraph.pipeline.sinks.contract import Memory
 from tests.bags import bag
 from tests.oracle.ask import arrow, declared
 from tests.oracle.case import Case, Entry, Table

@@ -14,7 +14,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 import joingraph as jg
-from joingraph.pipeline.sink_parquet import Parquet
+from joingraph.pipeline.sinks.parquet import Parquet
 from joingraph.spark.run import Pipeline
 from tests.spark.conftest import FOLLOWER, QUICK, SQL, TWEET
 

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from redis import Redis
 
 from joingraph.bench.report import origin
-from joingraph.pipeline.embedded import Server
+from joingraph.pipeline.sinks.embedded import Server
 from tests.spark.conftest import SQL
 
 ROOT = Path(__file__).parent.parent.parent

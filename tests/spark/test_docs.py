@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from joingraph.cli import main
+from joingraph.cli.main import main
 
 pytestmark = pytest.mark.spark
 PAGE = Path(__file__).parent.parent.parent / "docs" / "spark.md"

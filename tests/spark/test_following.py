@@ -10,8 +10,8 @@ import pytest
 
 import joingraph as jg
 from joingraph.pipeline.acks import Acks
-from joingraph.spark.datasource import GraphSource
-from joingraph.spark.followed import DiffsReader
+from joingraph.spark.format.datasource import GraphSource
+from joingraph.spark.format.read_diffs import DiffsReader
 from tests.spark.conftest import FOLLOWER, SQL, TWEET
 
 pytestmark = pytest.mark.spark

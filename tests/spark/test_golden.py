@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import joingraph as jg
-from joingraph.pipeline.sink import Memory
+from joingraph.pipeline.sinks.contract import Memory
 from tests.bags import Row, bag
 from tests.golden.literals import Reader, tokens
 from tests.golden.play import Player, read_entry

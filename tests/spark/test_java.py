@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from joingraph.spark.java import OLDEST, embedded_home, find_java, version_in
+from joingraph.spark.environment.java import OLDEST, embedded_home, find_java, version_in
 
 pytestmark = pytest.mark.spark
 

@@ -12,9 +12,9 @@ import pytest
 from redis import Redis
 
 import joingraph as jg
-from joingraph.pipeline.deadletters import read_dead
-from joingraph.pipeline.embedded import Server
-from joingraph.pipeline.sink import Memory
+from joingraph.pipeline.dead_letters import read_dead
+from joingraph.pipeline.sinks.contract import Memory
+from joingraph.pipeline.sinks.embedded import Server
 from joingraph.spark.run import Pipeline
 from tests.spark.conftest import FOLLOWER, TWEET, Write, rows
 

@@ -12,10 +12,10 @@ import pytest
 from pyspark.sql import functions as F
 
 import joingraph as jg
-from joingraph.pipeline.arrived import File
-from joingraph.spark.confirm import new_files
-from joingraph.spark.datasource import GraphReader
-from joingraph.spark.lanes import Lanes, lane_number, number_of
+from joingraph.pipeline.read_rows import File
+from joingraph.spark.check_files import new_files
+from joingraph.spark.file_names import Lanes, lane_number, number_of
+from joingraph.spark.format.datasource import GraphReader
 from tests.spark.conftest import FOLLOWER, SQL, TWEET, rows
 
 pytestmark = pytest.mark.spark

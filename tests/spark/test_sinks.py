@@ -15,12 +15,12 @@ import pytest
 from redis import Redis
 
 import joingraph as jg
-from joingraph.pipeline.embedded import Server
-from joingraph.pipeline.sink import Sink
-from joingraph.pipeline.sink_parquet import Parquet
-from joingraph.pipeline.sink_redis import RedisStream, Timeline, read_blob
+from joingraph.pipeline.sinks.contract import Sink
+from joingraph.pipeline.sinks.embedded import Server
+from joingraph.pipeline.sinks.parquet import Parquet
+from joingraph.pipeline.sinks.redis import RedisStream, Timeline, read_blob
 from joingraph.spark.sink_delta import Delta
-from joingraph.viewdiff import ViewDiff
+from joingraph.view_diffs.view_diff import ViewDiff
 from tests.spark.kills import recomputed
 
 pytestmark = pytest.mark.spark

@@ -1,0 +1,202 @@
+"""The filter stage in compiled form: entries of a batch become ops over rows of words.
+
+    entries  insert tweet (7, 1, ..)   update follower (7, 8) -> (7, 9)   insert tweet (8, 1, ..)
+    alike    insert tweet (7, 1, ..) (8, 1, ..), base diffs 0 and 2   update follower, base diff 1
+    rows     per alias a matrix of words, key words first, pre and post side by side
+    ops      | diff, alias, kind, address of the row | ...     in the order of the base diffs
+
+Conditions and kept columns are computed by column (joingraph.filters), so entries of one kind go
+through together, however they are mixed; from there on a row is its words. The feed owns the
+matrices that its ops point into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from joingraph.expressions import texts
+from joingraph.expressions.words import normal
+from joingraph.filters.compiled.keyed_rows import Sides, is_by_key, resolve
+from joingraph.filters.conditions import BaseColumns, passing
+from joingraph.filters.images import computed, without_null
+from joingraph.graph.compiled.fields import DELETE, INSERT, O_DIFF
+from joingraph.graph.compiled.key_index import Keys, RunningKeys
+from joingraph.graph.compiled.layout import Layout
+from joingraph.graph.compiled.memory.reserved import Words
+from joingraph.graph.compiled.ops import Side, in_order, ops_alike, paired_ops
+from joingraph.graph.compiled.values.columns import rows_of_words
+from joingraph.graph.compiled.values.null_columns import Nulls
+from joingraph.graph.compiled.values.string_pool import Interner
+from joingraph.plan.model import AliasPlan, Plan
+from joingraph.tables.batch import Entry, Refused
+
+Diffs = Sequence[range]  # base diffs, by their numbers in the batch
+
+
+class Part(NamedTuple):
+    """What one alias feels of entries of one kind: rows of words, and the ops over them."""
+
+    alias: int
+    matrix: Words
+    ops: Callable[[], Words]  # made when asked for, as a load needs none
+
+
+@dataclass(frozen=True)
+class Feed:
+    """A batch's parts, how long its entries are, and which base diffs nobody feels.
+
+    `lost` are the base diffs that remove a row by a key which nobody has.
+    """
+
+    parts: tuple[Part, ...]
+    lengths: tuple[int, ...]
+    lost: tuple[int, ...]
+
+    def only(self, parts: Sequence[Part]) -> Feed:
+        """Return a feed of some of the parts; base diffs keep their numbers."""
+        return replace(self, parts=tuple(parts))
+
+    @cached_property
+    def ops(self) -> Words:
+        """Give all ops in the order of the base diffs."""
+        return in_order([part.ops() for part in self.parts], sum(self.lengths))
+
+    @property
+    def rows(self) -> int:
+        """How many ops there are, without making them."""
+        return sum(len(part.matrix) for part in self.parts)
+
+    @cached_property
+    def matrices(self) -> tuple[Words, ...]:
+        """Give what the ops point into."""
+        return tuple(part.matrix for part in self.parts)
+
+
+class Feeder:
+    """Prepares batches for one graph."""
+
+    def __init__(
+        self, plan: Plan, layout: Layout, interner: Interner, keys: Keys, nulls: Nulls
+    ) -> None:
+        self.plan, self.layout, self.interner, self.keys = plan, layout, interner, keys
+        self.nulls = nulls
+        self.flat_keys = [
+            [each for vertex in alias.keys for each in vertex] for alias in plan.aliases
+        ]
+
+    def feed(self, entries: Sequence[Entry]) -> Feed:
+        """Filter a batch and make its ops."""
+        running = RunningKeys(self.keys)
+        parts: list[Part] = []
+        lost: list[int] = []
+        for entry, diffs in alike(entries, self.keys.tables):
+            sides = self.sides(entry) if entry.length else {}
+            if sides and entry.table in self.keys.tables:
+                sides, missing = resolve(running, entry, sides)
+                lost += numbers_of(diffs)[missing].tolist()
+            parts += [self.part(alias, diffs, side) for alias, side in sides.items()]
+        return Feed(tuple(parts), tuple(entry.length for entry in entries), tuple(lost))
+
+    def sides(self, entry: Entry) -> dict[int, Sides]:
+        """Say what each alias of an entry's table keeps of it; rows given by key are left open."""
+        by_key = is_by_key(self.keys, entry)
+        return {
+            alias.index: Sides(
+                None if entry.pre is None or by_key else self.side(alias, entry.pre),
+                None if entry.post is None else self.side(alias, entry.post),
+            )
+            for alias in self.plan.aliases
+            if alias.table == entry.table
+        }
+
+    def part(self, alias: int, diffs: Diffs, sides: Sides) -> Part:
+        """Say what one alias feels of base diffs, in their order."""
+        pre, post = sides
+        if pre is not None and post is not None:
+            layout = self.layout.aliases[alias]
+            ops, matrix = paired_ops(alias, layout, numbers_of(diffs), pre, post)
+            return Part(alias, matrix, lambda: ops)
+        kept, kind = (post, INSERT) if pre is None else (pre, DELETE)
+        assert kept is not None, "every operation has a side"
+        return Part(alias, kept.words, partial(ops_of_side, alias, diffs, kind, kept))
+
+    def side(self, alias: AliasPlan, table: pa.Table) -> Side:
+        """Let rows through and turn what the alias keeps of them into words."""
+        sides = [self.side_of(alias, piece) for piece in texts.pieces(table)]
+        if len(sides) == 1:
+            return sides[0]
+        firsts = np.cumsum([0, *(len(piece) for piece in texts.pieces(table))])
+        numbers = [each.numbers + first for each, first in zip(sides, firsts, strict=False)]
+        return Side(np.concatenate(numbers), np.concatenate([each.words for each in sides]))
+
+    def side_of(self, alias: AliasPlan, table: pa.Table) -> Side:
+        """Do so with rows whose text fits one array a column."""
+        given = BaseColumns(table)
+        numbers = passing(alias.conditions, given, table.num_rows)
+        keys = [normal(each) for each in computed(self.flat_keys[alias.index], given, numbers)]
+        if any(each.null_count for each in keys):
+            joins = without_null(keys, len(numbers))
+            numbers = numbers[joins]
+            keys = [each.filter(pa.array(joins)) for each in keys]
+        projected = computed(alias.projected, given, numbers)
+        self.nulls.note(alias.index, projected)
+        words = rows_of_words([*keys, *projected], len(numbers), self.interner, keys=len(keys))
+        return Side(numbers, words)
+
+
+def ops_of_side(alias: int, diffs: Diffs, kind: int, side: Side) -> Words:
+    """Write the ops of rows that all come, or all go."""
+    numbers = numbers_of(diffs)
+    felt = numbers if len(side.numbers) == len(numbers) else numbers[side.numbers]
+    return ops_alike(alias, felt, kind, side.words)
+
+
+def numbers_of(diffs: Diffs) -> Words:
+    """Number base diffs one by one."""
+    spans = [np.arange(each.start, each.stop) for each in diffs]
+    return spans[0] if len(spans) == 1 else np.concatenate(spans)
+
+
+def alike(entries: Sequence[Entry], apart: Container[str]) -> Iterator[tuple[Entry, Diffs]]:
+    """Put entries of one operation and table together, and say which base diffs they are.
+
+    The entries of tables named `apart` stay as they are: each may depend on the one before.
+    """
+    groups: dict[tuple[str, str, int], list[Entry]] = {}
+    diffs: dict[tuple[str, str, int], list[range]] = {}
+    first = 0
+    for place, entry in enumerate(entries):
+        group = (entry.operation, entry.table, place if entry.table in apart else -1)
+        groups.setdefault(group, []).append(entry)
+        diffs.setdefault(group, []).append(range(first, first + entry.length))
+        first += entry.length
+    for group, members in groups.items():
+        yield one_entry(members), diffs[group]
+
+
+def one_entry(entries: Sequence[Entry]) -> Entry:
+    """Put the rows of entries of one operation and table one after the other."""
+    if len(entries) == 1:
+        return entries[0]
+    operation, table = entries[0].operation, entries[0].table
+    pre = [each.pre for each in entries if each.pre is not None]
+    post = [each.post for each in entries if each.post is not None]
+    sides = [pa.concat_tables(side) if side else None for side in (pre, post)]
+    return Entry(operation, table, *sides)
+
+
+def refusals(feed: Feed, admitted: npt.NDArray[np.bool_]) -> list[Refused]:
+    """Name the base diffs that were not admitted by their entry and row."""
+    missing = np.unique(np.append(feed.ops[~admitted, O_DIFF], np.array(feed.lost, np.int64)))
+    ends = np.cumsum(feed.lengths)
+    entries = np.searchsorted(ends, missing, side="right")
+    starts = np.concatenate([[0], ends])[entries]
+    pairs = zip(entries.tolist(), (missing - starts).tolist(), strict=True)
+    return [Refused(entry, row) for entry, row in pairs]

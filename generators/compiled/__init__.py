@@ -1,0 +1,1 @@
+"""The third stage, compiled: paths through the graph become columns of the view."""

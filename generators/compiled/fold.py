@@ -1,0 +1,268 @@
+"""Folds the rows of each base diff: what came and went within it cancels, equal rows are one.
+
+    effects   pre row, post row (or -1), times, base diff; a row is named by its first equal
+    rows      which row, change type, count, base diff       as generators/rows.py says, compiled
+
+A pair stays an update where all that its rows' pairs ask for is left after folding; else its rows
+go separately. This depends on no order: the order of paths is the graph's own affair.
+
+In: rows as a matrix of words and the effects over them, in the order of the base diffs.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from joingraph.graph.compiled.fields import MOVE, O_DIFF, O_KIND, OP_WORDS
+from joingraph.graph.compiled.machine.kernel import kernel, ld, mix, sto
+from joingraph.graph.compiled.memory.path_blocks import Paths
+from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
+
+INSERTED, DELETED, PRE_IMAGE, POST_IMAGE = 0, 1, 2, 3  # as viewdiff.WORDS orders them
+PRE, POST, TIMES, DIFF = 0, 1, 2, 3
+EFFECT_WORDS = 4
+# a row of a diff: its first appearance, what is left of it, what pairs want of it on each side
+S_ROW, S_NET, S_GENERATION, S_WANT = 0, 1, 2, 3
+SLOT_WORDS = 5
+PAIR_WORDS = 4  # slots of pre and post, times, generation
+
+
+class Folded(NamedTuple):
+    """The rows of a view diff: which row of the matrix, what happened to it, how often, where."""
+
+    rows: Words
+    kinds: npt.NDArray[np.int8]
+    counts: Words
+    diffs: Words
+
+
+def fold(matrix: Words, effects: Words) -> Folded:
+    """Fold effects within each base diff."""
+    out = np.empty((2 * len(effects) + 2, 4), np.int64)
+    borders = np.flatnonzero(np.diff(effects[:, DIFF], prepend=-1, append=-1))
+    largest = int(np.diff(borders).max(initial=0))
+    capacity = 1 << int(8 * largest + 16).bit_length()
+    table = np.zeros(capacity * SLOT_WORDS, np.int64)
+    pairs = np.zeros(capacity * PAIR_WORDS, np.int64)
+    order = np.empty(len(matrix) + 1, np.int64)
+    slots = np.empty(len(matrix) + 1, np.int64)
+    with lent(matrix, effects, out, table, pairs, order, slots):
+        given = np.array(
+            [
+                address_of(matrix),
+                matrix.shape[1],
+                address_of(effects),
+                len(effects),
+                address_of(table),
+                address_of(out),
+                address_of(order),
+                address_of(slots),
+                address_of(pairs),
+            ]
+        )
+        count = fold_all(given)
+    rows, kinds, counts, diffs = (np.ascontiguousarray(out[:count, at]) for at in range(4))
+    return Folded(rows, kinds.astype(np.int8), counts, diffs)
+
+
+def effects_of(paths: Paths, ops: Words, kept: npt.NDArray[np.bool_], *, paired: bool) -> Words:
+    """Say what each path does; the paths before and after a move pair up in their order."""
+    effects = np.empty((len(paths), EFFECT_WORDS), np.int64)
+    ends = paths.ends()
+    mark, ops = kept.astype(np.int64), np.ascontiguousarray(ops)
+    with lent(effects, ends, mark, ops, paths.ops, paths.weights):
+        given = [address_of(paths.ops), address_of(ends), address_of(paths.weights), len(ends)]
+        given += [address_of(ops), address_of(mark), address_of(effects), int(paired)]
+        return effects[: write_effects(np.array(given))]
+
+
+@kernel
+def write_effects(given: Words) -> int:
+    """Write the effects of all segments; gives how many there are."""
+    segments, ends, weights, count, ops = given[0], given[1], given[2], given[3], given[4]
+    at, first, last = 0, 0, 0
+    written = 0
+    while at < count:
+        op = ld(segments, at)
+        end = at
+        half = 0
+        while end < count and ld(segments, end) == op:
+            last = ld(ends, end)
+            if ld(weights, end) < 0:
+                half = last - first
+            end += 1
+        is_move = given[7] and ld(ops, op * OP_WORDS + O_KIND) == MOVE
+        for segment in range(at, end):
+            weight = ld(weights, segment)
+            for row in range(first, ld(ends, segment)):
+                partner = row + half if is_move else -1
+                if weight < 0 or not is_move:
+                    diff = ld(ops, op * OP_WORDS + O_DIFF)
+                    written = write_effect(given, written, row, partner, weight, diff)
+            first = ld(ends, segment)
+        at = end
+    return written
+
+
+@kernel
+def write_effect(given: Words, at: int, row: int, partner: int, weight: int, diff: int) -> int:
+    """Write what a row and its partner do, as far as they are kept; gives the next place."""
+    mark, effect = given[5], given[6] + at * (EFFECT_WORDS * 8)
+    own = row if ld(mark, row) else -1
+    other = partner if partner >= 0 and ld(mark, partner) else -1
+    if own < 0 and other < 0:
+        return at
+    sto(effect, PRE, own if weight < 0 else -1)
+    sto(effect, POST, other if weight < 0 else own)
+    sto(effect, TIMES, abs(weight))
+    sto(effect, DIFF, diff)
+    return at + 1
+
+
+@kernel
+def fold_all(given: Words) -> int:
+    """Fold diff after diff; gives how many rows are left."""
+    effects, count = given[2], given[3]
+    first, written = 0, 0
+    while first < count:
+        end = first
+        diff = ld(effects, first * EFFECT_WORDS + DIFF)
+        while end < count and ld(effects, end * EFFECT_WORDS + DIFF) == diff:
+            end += 1
+        mask = 15
+        while mask < 4 * (end - first):
+            mask = 2 * mask + 1
+        written = fold_one(given, first, end, mask, written)
+        first = end
+    return written
+
+
+@kernel
+def fold_one(given: Words, first: int, end: int, mask: int, written: int) -> int:
+    """Fold one base diff: sum up each row, keep the pairs that stand, then what else is left."""
+    effects, order, slots = given[2], given[6], given[7]
+    seen = 0
+    for place in range(first, end):
+        effect = effects + place * (EFFECT_WORDS * 8)
+        for side in range(2):
+            row = ld(effect, side)
+            if row >= 0:
+                slot = slot_of(given, mask, row, first + 1)
+                if ld(slot, S_GENERATION) != first + 1:
+                    open_slot(slot, row, first + 1)
+                    sto(order, seen, slot)
+                    seen += 1
+                sto(slots, row, slot)
+                count_effect(effect, slot, side)
+    for place in range(first, end):
+        effect = effects + place * (EFFECT_WORDS * 8)
+        if ld(effect, PRE) >= 0 and ld(effect, POST) >= 0:
+            gather_pair(given, effect, mask, first + 1)
+    diff = ld(effects, first * EFFECT_WORDS + DIFF)
+    for place in range(first, end):
+        written = write_pair(given, effects + place * (EFFECT_WORDS * 8), mask, written)
+    for place in range(seen):
+        slot = ld(order, place)
+        net = ld(slot, S_NET)
+        if net != 0:
+            kind = INSERTED if net > 0 else DELETED
+            written = write(given[5], written, ld(slot, S_ROW), kind, abs(net), diff)
+    return written
+
+
+@kernel
+def open_slot(slot: int, row: int, generation: int) -> None:
+    """Begin to count a row of a diff."""
+    for word in range(SLOT_WORDS):
+        sto(slot, word, 0)
+    sto(slot, S_ROW, row)
+    sto(slot, S_GENERATION, generation)
+
+
+@kernel
+def count_effect(effect: int, slot: int, side: int) -> None:
+    """Add one side of an effect to its row; a pair also says how many it wants of it."""
+    times = ld(effect, TIMES)
+    sto(slot, S_NET, ld(slot, S_NET) + (times if side == POST else -times))
+    if ld(effect, PRE) >= 0 and ld(effect, POST) >= 0:
+        sto(slot, S_WANT + side, ld(slot, S_WANT + side) + times)
+
+
+@kernel
+def gather_pair(given: Words, effect: int, mask: int, generation: int) -> None:
+    """Add an effect to its pair, if the pair stands: no other effect cancels any of its rows."""
+    slots = given[7]
+    pre, post = ld(slots, ld(effect, PRE)), ld(slots, ld(effect, POST))
+    if -ld(pre, S_NET) < ld(pre, S_WANT) or ld(post, S_NET) < ld(post, S_WANT + 1):
+        return
+    pair = pair_of(given[8], mask, pre, post, generation)
+    if ld(pair, 3) != generation:
+        sto(pair, 0, pre)
+        sto(pair, 1, post)
+        sto(pair, 2, 0)
+        sto(pair, 3, generation)
+    sto(pair, 2, ld(pair, 2) + ld(effect, TIMES))
+
+
+@kernel
+def pair_of(pairs: int, mask: int, pre: int, post: int, generation: int) -> int:
+    """Find a pair's slot among those of its diff."""
+    place = (mix(mix(pre) ^ post) >> 32) & mask
+    while True:
+        pair = pairs + place * (PAIR_WORDS * 8)
+        if ld(pair, 3) != generation or (ld(pair, 0) == pre and ld(pair, 1) == post):
+            return pair
+        place = (place + 1) & mask
+
+
+@kernel
+def slot_of(given: Words, mask: int, row: int, generation: int) -> int:
+    """Find the slot of a row among those of its diff; older diffs' slots count as empty."""
+    matrix, width, table = given[0], given[1], given[4]
+    words, h = matrix + row * width * 8, 0
+    for word in range(width):
+        h = mix(h ^ ld(words, word))
+    place = (h >> 32) & mask
+    while True:
+        slot: int = table + place * (SLOT_WORDS * 8)
+        if ld(slot, S_GENERATION) != generation:
+            return slot
+        known, same = matrix + ld(slot, S_ROW) * width * 8, True
+        for word in range(width):
+            if ld(known, word) != ld(words, word):
+                same = False
+                break
+        if same:
+            return slot
+        place = (place + 1) & mask
+
+
+@kernel
+def write_pair(given: Words, effect: int, mask: int, written: int) -> int:
+    """Write the pair of an effect as an update, once for all its effects."""
+    if ld(effect, PRE) < 0 or ld(effect, POST) < 0:
+        return written
+    out, slots, diff = given[5], given[7], ld(effect, DIFF)
+    pre, post = ld(slots, ld(effect, PRE)), ld(slots, ld(effect, POST))
+    pair = pair_of(given[8], mask, pre, post, ld(pre, S_GENERATION))
+    times = ld(pair, 2)
+    if ld(pair, 3) != ld(pre, S_GENERATION) or times == 0:
+        return written
+    sto(pair, 2, 0)
+    sto(pre, S_NET, ld(pre, S_NET) + times)
+    sto(post, S_NET, ld(post, S_NET) - times)
+    written = write(out, written, ld(pre, S_ROW), PRE_IMAGE, times, diff)
+    return write(out, written, ld(post, S_ROW), POST_IMAGE, times, diff)
+
+
+@kernel
+def write(out: int, at: int, row: int, kind: int, count: int, diff: int) -> int:
+    """Write one row of the view diff; gives the next place."""
+    sto(out, 4 * at, row)
+    sto(out, 4 * at + 1, kind)
+    sto(out, 4 * at + 2, count)
+    sto(out, 4 * at + 3, diff)
+    return at + 1

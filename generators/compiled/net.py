@@ -1,0 +1,75 @@
+"""Folds the view diffs of a batch: equal rows are one, with what is left of them on balance.
+
+    rows      (7, 1) +1    (8, 1) +1    (7, 1) -1    (8, 1) +1
+    balance   0            2            .            .             at the first of its equals
+    table     | row + 1 | ...                                      open addressing
+
+Rows of a batch that only inserts, or only deletes, are all different where keys tell them apart.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from joingraph.generators.compiled.outputs import Outputs
+from joingraph.graph.compiled.fields import DELETE, INSERT, O_KIND
+from joingraph.graph.compiled.machine.kernel import kernel, ld, mix, sto
+from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
+from joingraph.graph.compiled.op_rows import same_words
+from joingraph.graph.compiled.ops import matrix_of
+from joingraph.view_diffs.view_diff import left_over, signed_counts
+
+
+def are_different(outputs: Outputs, ops: Words) -> bool:
+    """Hold if no two rows of a batch's view diff can be equal."""
+    kinds = ops[:, O_KIND]
+    return outputs.told_apart and bool((kinds == INSERT).all() or (kinds == DELETE).all())
+
+
+def as_it_is(changes: pa.Table) -> pa.Table:
+    """Fold a view diff without equal rows."""
+    return changes
+
+
+def net(outputs: Outputs, changes: pa.Table) -> pa.Table:
+    """Keep the first appearance of each row that has changed on balance, with that balance."""
+    width = len(outputs.schema)
+    columns = [changes.column(at) for at in range(width)]
+    words = [word for each in columns for word in outputs.value_words(each)]
+    balance = balances(matrix_of(words, changes.num_rows), signed_counts(changes, width))
+    first = np.flatnonzero(balance)
+    return left_over(changes, width, first, balance[first])
+
+
+def balances(matrix: Words, by: Words) -> Words:
+    """Sum up how often equal rows came, at the first of them; 0 at the others."""
+    capacity = 1 << int(2 * len(matrix) + 16).bit_length()
+    table, balance = np.zeros(capacity, np.int64), np.zeros(len(matrix), np.int64)
+    by = np.ascontiguousarray(by)
+    with lent(matrix, by, table, balance):
+        places = [address_of(each) for each in (matrix, by, table, balance)]
+        sum_up(np.array([*places, len(matrix), matrix.shape[1], capacity - 1]))
+    return balance
+
+
+@kernel
+def sum_up(given: Words) -> None:
+    """Add each row's count to that of its first equal."""
+    row, by, table, balance = given[0], given[1], given[2], given[3]
+    length, width, mask = given[4], given[5], given[6]
+    matrix = row
+    for at in range(length):
+        h = 0
+        for word in range(width):
+            h = mix(h ^ ld(row, word))
+        place = (h >> 32) & mask
+        first = ld(table, place) - 1
+        while first >= 0 and not same_words(matrix + first * width * 8, row, width):
+            place = (place + 1) & mask
+            first = ld(table, place) - 1
+        if first < 0:
+            first = at
+            sto(table, place, at + 1)
+        sto(balance, first, ld(balance, first) + ld(by, at))
+        row += width * 8

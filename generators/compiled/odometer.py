@@ -1,0 +1,297 @@
+"""The plan-looping traversal: one walk for all views, which can stop after any row and go on.
+
+    tour      level 0 | level 1 | ... | last            which alias is entered, and from where
+    walk      position, end, list, weight, level        the odometer's wheels
+    sources   base, step of every vertex and alias      where the bound values' words lie
+    block     column c of row n at out + c * stride + n
+
+A row is one complete path; its weight is the diff's sign times the counts on the way. Rows of
+one op and weight form a segment. A block that is full ends the walk; the wheels stay. Entries are
+taken from the last live one to the first: the global look-ahead lays dead those that turn out to
+lead nowhere, and what takes their places has been seen.
+"""
+
+from __future__ import annotations
+
+from joingraph.graph.compiled.entries import link_of, node_at, record_at
+from joingraph.graph.compiled.fields import (
+    A_KEY_WORDS,
+    A_LINK_COUNT,
+    A_SOURCE,
+    BLOCK_ROWS,
+    COLUMN_COUNT,
+    COLUMNS,
+    COUNT,
+    CURSOR,
+    DEPTH,
+    DONE,
+    EDGE,
+    FLAGGING,
+    FULL,
+    G_OP,
+    G_START,
+    G_WEIGHT,
+    GLOBAL,
+    H_ALIAS,
+    H_KIND,
+    H_LINK,
+    H_LIVE,
+    H_OFFSET,
+    H_VERTEX,
+    HEAP,
+    L_NUMBER,
+    L_VERTEX,
+    LEAF,
+    LENGTH,
+    LEVEL_WORDS,
+    LOCAL,
+    LOOKAHEAD,
+    OUT,
+    ROWS,
+    SEGMENT_COUNT,
+    SEGMENT_WORDS,
+    SEGMENTS,
+    SOURCES,
+    STRIDE,
+    T_COUNT,
+    T_LEVELS,
+    W_BASE,
+    W_END,
+    W_LEVEL,
+    W_POSITION,
+    W_WEIGHT,
+    WALK_WORDS,
+    WHEELS,
+)
+from joingraph.graph.compiled.lists import step_of
+from joingraph.graph.compiled.live_flags import complete, lay_dead
+from joingraph.graph.compiled.machine.kernel import copy8, fill8, kernel, ld, small, sto
+
+
+@small
+def set_source(st: int, source: int, base: int, step: int) -> None:
+    """Say where a source's words lie."""
+    sto(ld(st, SOURCES), 2 * source, base)
+    sto(ld(st, SOURCES), 2 * source + 1, step)
+
+
+@kernel
+def begin(st: int, tour: int, weight: int) -> None:
+    """Set the wheels to the first path of a tour."""
+    sto(ld(st, WHEELS), W_WEIGHT, weight)
+    for depth in range(ld(tour, T_COUNT)):
+        level = ld(tour, T_LEVELS) + depth * (LEVEL_WORDS * 8)
+        sto(ld(st, WHEELS), depth * WALK_WORDS + W_LEVEL, level)
+    sto(st, DEPTH, 0)
+    if ld(tour, T_COUNT) > 0:
+        enter(st, tour, 0)
+
+
+@kernel
+def enter(st: int, tour: int, depth: int) -> None:
+    """Set a wheel to the start of its list, and the next wheel's weight."""
+    wheel = ld(st, WHEELS) + depth * (WALK_WORDS * 8)
+    if depth + 2 == ld(tour, T_COUNT):
+        order_leaves(st, wheel)
+    level = ld(wheel, W_LEVEL)
+    record = ld(ld(st, SOURCES), 2 * ld(level, H_VERTEX))
+    live = live_at(st, level)
+    weight = ld(wheel, W_WEIGHT)
+    sto(wheel, W_POSITION, 0)
+    if ld(level, H_KIND) >= EDGE:
+        sto(wheel, W_POSITION, live)
+        sto(wheel, W_END, 0)
+        sto(wheel, W_BASE, ld(st, HEAP) + ld(record, ld(level, H_OFFSET)) * 8)
+    elif ld(level, H_KIND) == COUNT:
+        sto(wheel, W_END, 1 if live else 0)
+        weight *= live
+    else:
+        sto(wheel, W_END, live)
+        sto(wheel, W_BASE, ld(st, HEAP) + ld(record, ld(level, H_OFFSET)) * 8)
+        step = step_of(record + ld(level, H_OFFSET) * 8)
+        set_source(st, ld(ld(level, H_ALIAS), A_SOURCE), ld(wheel, W_BASE), step)
+    sto(wheel, WALK_WORDS + W_WEIGHT, weight)
+
+
+@small
+def order_leaves(st: int, wheel: int) -> None:
+    """Let the longer of two last leaves be the inner one: its rows are copied in runs."""
+    one, two = ld(wheel, W_LEVEL), ld(wheel, WALK_WORDS + W_LEVEL)
+    leaves = ld(one, H_KIND) == LEAF and ld(two, H_KIND) == LEAF
+    if leaves and live_at(st, one) > live_at(st, two):
+        sto(wheel, W_LEVEL, two)
+        sto(wheel, WALK_WORDS + W_LEVEL, one)
+
+
+@small
+def live_at(st: int, level: int) -> int:
+    """Say how many entries a level has at the value bound where it is entered."""
+    record = ld(ld(st, SOURCES), 2 * ld(level, H_VERTEX))
+    return ld(record, ld(level, H_LIVE)) & LENGTH
+
+
+@small
+def advance(st: int, level: int, wheel: int) -> bool:
+    """Bind a wheel's next entry; false if it is seen to lead nowhere."""
+    at, ad, kind = ld(wheel, W_POSITION), ld(level, H_ALIAS), ld(level, H_KIND)
+    if kind >= EDGE:
+        at -= 1
+        sto(wheel, W_POSITION, at)
+    else:
+        sto(wheel, W_POSITION, at + 1)
+    if kind == LEAF:
+        sto(ld(st, SOURCES), 2 * ld(ad, A_SOURCE), ld(wheel, W_BASE) + at * 8)
+    elif kind == EDGE:
+        far = 1 - ld(level, H_LINK)
+        return bind_value(st, ad, far, ld(ld(wheel, W_BASE), at) >> 32)
+    elif kind > EDGE:
+        links = ld(ad, A_LINK_COUNT)
+        node = node_at(ad, ld(ld(wheel, W_BASE), at))
+        set_source(st, ld(ad, A_SOURCE), node + (1 + links) * 8, 8)
+        leads_on = True
+        for link in range(links):
+            if link != ld(level, H_LINK) and not bind_value(st, ad, link, ld(node, 1 + link) >> 32):
+                leads_on = False
+        return leads_on
+    return True
+
+
+@kernel
+def close(st: int, level: int, wheel: int) -> None:
+    """Lay a wheel's entry dead if it is seen by now to lead nowhere (global)."""
+    if ld(st, FLAGGING) == 0 or ld(level, H_KIND) < EDGE:
+        return
+    ad, own = ld(level, H_ALIAS), ld(level, H_LINK)
+    for link in range(ld(ad, A_LINK_COUNT)):
+        ln = link_of(ad, link)
+        record = ld(ld(st, SOURCES), 2 * ld(ln, L_NUMBER))
+        if link != own and not complete(ld(ln, L_VERTEX), record, ad, ad):
+            here = ld(ld(st, SOURCES), 2 * ld(level, H_VERTEX))
+            lay_dead(st, ad, own, here, ld(wheel, W_POSITION))
+            return
+
+
+@small
+def bind_value(st: int, ad: int, link: int, identity: int) -> bool:
+    """Bind the value that a row has at a link; false if an alias is missing there."""
+    ln = link_of(ad, link)
+    record = record_at(ln, identity)
+    sto(ld(st, SOURCES), 2 * ld(ln, L_NUMBER), record)
+    asks = ld(st, LOOKAHEAD) == LOCAL or ld(st, LOOKAHEAD) == GLOBAL
+    return not asks or complete(ld(ln, L_VERTEX), record, ad, ad)
+
+
+@kernel
+def walk(st: int, tour: int) -> int:
+    """Emit paths from where the wheels stand until none is left (DONE) or no room is (FULL)."""
+    last = ld(tour, T_COUNT) - 1
+    if last < 0:
+        return walk_alone(st)
+    depth = ld(st, DEPTH)
+    while depth >= 0:
+        wheel = ld(st, WHEELS) + depth * (WALK_WORDS * 8)
+        level = ld(wheel, W_LEVEL)
+        if ld(wheel, W_POSITION) == ld(wheel, W_END):
+            depth -= 1
+            if depth >= 0:
+                wheel -= WALK_WORDS * 8
+                close(st, ld(wheel, W_LEVEL), wheel)
+        elif depth == last:
+            if ld(st, ROWS) == BLOCK_ROWS:
+                sto(st, DEPTH, depth)
+                return FULL
+            if ld(level, H_KIND) == LEAF:
+                emit_run(st, level, wheel)
+            elif advance(st, level, wheel):
+                emit_row(st, ld(wheel, WALK_WORDS + W_WEIGHT))
+            else:
+                close(st, level, wheel)
+        elif advance(st, level, wheel):
+            depth += 1
+            enter(st, tour, depth)
+        else:
+            close(st, level, wheel)
+    return DONE
+
+
+@kernel
+def walk_alone(st: int) -> int:
+    """Emit the one path of a view that has one alias."""
+    if ld(st, ROWS) == BLOCK_ROWS:
+        return FULL
+    emit_row(st, ld(ld(st, WHEELS), W_WEIGHT))
+    return DONE
+
+
+@small
+def segment(st: int, weight: int) -> None:
+    """Begin a segment at the next row, unless the last one goes on."""
+    count = ld(st, SEGMENT_COUNT)
+    last = ld(st, SEGMENTS) + (count - 1) * (SEGMENT_WORDS * 8)
+    if count and ld(last, G_OP) == ld(st, CURSOR) and ld(last, G_WEIGHT) == weight:
+        return
+    fresh = last + SEGMENT_WORDS * 8
+    sto(fresh, G_START, ld(st, ROWS))
+    sto(fresh, G_OP, ld(st, CURSOR))
+    sto(fresh, G_WEIGHT, weight)
+    sto(st, SEGMENT_COUNT, count + 1)
+
+
+@small
+def word_of(st: int, column: int) -> int:
+    """Give the word of an output column on the bound path."""
+    source, word = ld(ld(st, COLUMNS), 2 * column), ld(ld(st, COLUMNS), 2 * column + 1)
+    place = ld(st, SOURCES) + source * 16
+    return ld(ld(place, 0) + word * ld(place, 1), 0)
+
+
+@kernel
+def emit_row(st: int, weight: int) -> None:
+    """Write the bound path as a row."""
+    segment(st, weight)
+    row, out = ld(st, ROWS), ld(st, OUT)
+    for column in range(ld(st, COLUMN_COUNT)):
+        sto(out, row + column * ld(st, STRIDE), word_of(st, column))
+    sto(st, ROWS, row + 1)
+
+
+@kernel
+def emit_run(st: int, level: int, wheel: int) -> None:
+    """Write the rows that differ in the last leaf only, as many as there is room for.
+
+    Stores overshoot by up to seven words; the columns have slack for them.
+    """
+    at, source = ld(wheel, W_POSITION), ld(ld(level, H_ALIAS), A_SOURCE)
+    row, base = ld(st, ROWS), ld(wheel, W_BASE)
+    rows = min(ld(wheel, W_END) - at, BLOCK_ROWS - row)
+    segment(st, ld(wheel, W_WEIGHT))
+    for column in range(ld(st, COLUMN_COUNT)):
+        to = ld(st, OUT) + (row + column * ld(st, STRIDE)) * 8
+        if ld(ld(st, COLUMNS), 2 * column) == source:
+            step = ld(ld(st, SOURCES) + source * 16, 1)
+            of = base + ld(ld(st, COLUMNS), 2 * column + 1) * step
+            for done in range(0, rows, 8):
+                copy8(to, done, of, at + done)
+        else:
+            word = word_of(st, column)
+            for done in range(0, rows, 8):
+                fill8(to, done, word)
+    sto(wheel, W_POSITION, at + rows)
+    sto(st, ROWS, row + rows)
+
+
+@small
+def own_source(st: int, ad: int, row: int) -> None:
+    """Bind a changed row's own projected words."""
+    set_source(st, ld(ad, A_SOURCE), row + ld(ad, A_KEY_WORDS) * 8, 8)
+
+
+@small
+def reachable(st: int, ad: int) -> bool:
+    """Say whether every other alias at a row's bound values has something there."""
+    for link in range(ld(ad, A_LINK_COUNT)):
+        ln = link_of(ad, link)
+        record = ld(ld(st, SOURCES), 2 * ld(ln, L_NUMBER))
+        if not complete(ld(ln, L_VERTEX), record, ad, ad):
+            return False
+    return True

@@ -1,0 +1,1 @@
+"""Reads of the compiled graph, column by column: conditions, order, limit, counts."""

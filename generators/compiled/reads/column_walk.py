@@ -1,0 +1,356 @@
+"""Walks the compiled graph by column: pieces of paths, extended hop by hop, for answers on demand.
+
+    values      vertex -> id of its value on each path          {v0: [7, 7, 9]}
+    projected   alias  -> its projected words, by column        {F: [[1, 2, 1]]}
+    times       how many rows each path stands for              [1, 1, 1]
+    counts      alias  -> of how many equal base rows it is     {F: [1, 1, 1]}      only if folded
+
+A hop reads, for each path, the list of an alias at the path's vertex value: numpy gathers over the
+graph's own memory, no Python per row. What one hop makes of a piece comes in bounded pieces again,
+so that a walk takes little memory however many paths there are. Equal base rows lie there one
+by one; a walk that folds makes one path of them. Batches go another way (odometer.py); both read
+the same lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from joingraph.expressions import texts
+from joingraph.expressions.evaluate import evaluate, holds
+from joingraph.expressions.texts import is_text
+from joingraph.expressions.tree import Expression
+from joingraph.generators.compiled.reads.find_values import find_ids
+from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.layout import Layout, Seat, words_of
+from joingraph.graph.compiled.memory.reserved import Words
+from joingraph.graph.compiled.memory.state import GraphMemory
+from joingraph.graph.compiled.values.string_pool import Interner
+from joingraph.graph.compiled.values.words import from_words
+from joingraph.plan.kept_columns import kept_parts
+from joingraph.plan.model import Leg, Plan, Slot
+from joingraph.reads.requests import Touched
+
+PIECE = 1 << 17  # paths that a hop makes at once
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Paths that have come equally far."""
+
+    values: Mapping[int, Words]
+    projected: Mapping[int, Sequence[Words]]
+    times: Words
+    counts: Mapping[int, Words] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def take(self, rows: Words | slice) -> Piece:
+        """Pick paths, some of them perhaps several times."""
+        return Piece(
+            {vertex: ids[rows] for vertex, ids in self.values.items()},
+            {alias: [word[rows] for word in of] for alias, of in self.projected.items()},
+            self.times[rows],
+            {alias: count[rows] for alias, count in self.counts.items()},
+        )
+
+    def weighed(self, alias: int, counts: Words) -> Piece:
+        """Let each path stand for several equal rows of an alias."""
+        return replace(self, times=self.times * counts, counts={**self.counts, alias: counts})
+
+
+class Entered(NamedTuple):
+    """What a hop made of a piece, and which path each of it continues."""
+
+    piece: Piece
+    parents: Words
+
+
+def joined(pieces: Sequence[Piece]) -> Piece:
+    """Put pieces that have come equally far one behind the other; there is at least one."""
+    first = pieces[0]
+    if len(pieces) == 1:
+        return first
+    return Piece(
+        {
+            vertex: np.concatenate([each.values[vertex] for each in pieces])
+            for vertex in first.values
+        },
+        {
+            alias: [
+                np.concatenate([each.projected[alias][word] for each in pieces])
+                for word in range(len(words))
+            ]
+            for alias, words in first.projected.items()
+        },
+        np.concatenate([each.times for each in pieces]),
+        {alias: np.concatenate([each.counts[alias] for each in pieces]) for alias in first.counts},
+    )
+
+
+class Walker:
+    """Reads one graph by column; `folds` if equal base rows are to be told once."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        layout: Layout,
+        memory: GraphMemory,
+        interner: Interner,
+        *,
+        folds: bool = False,
+    ) -> None:
+        self.plan, self.layout, self.memory, self.interner = plan, layout, memory, interner
+        self.folds = folds
+
+    def records(self, vertex: int) -> Words:
+        """Give the records of a vertex' values, one a line."""
+        stride = self.layout.vertices[vertex].stride
+        used = int(self.memory.vertex(vertex)[f.V_NEXT])
+        return self.memory.records[vertex].words[: used * stride].reshape(used, stride)
+
+    def nodes(self, alias: int) -> Words:
+        """Give the records of an alias' nodes, one a line."""
+        stride = self.layout.aliases[alias].stride
+        used = int(self.memory.alias(alias)[f.A_NEXT])
+        return self.memory.nodes[alias].words[: used * stride].reshape(used, stride)
+
+    def seat(self, alias: int, vertex: int) -> Seat:
+        """Find an alias' seat at a vertex."""
+        return next(seat for seat in self.layout.vertices[vertex].seats if seat.alias == alias)
+
+    def begun(self, alias: int, rows: Words) -> Piece:
+        """Begin paths at rows of an alias, given by words; -1 stands for a value not there."""
+        layout = self.layout.aliases[alias]
+        if not len(rows):
+            rows = np.empty((0, max(1, layout.width)), np.int64)
+        values = {}
+        for link in layout.links:
+            width = self.layout.vertices[link.vertex].key
+            keys = rows[:, link.key : link.key + width] if width else np.zeros((len(rows), 1), int)
+            keys = np.ascontiguousarray(keys)
+            values[link.vertex] = find_ids(self.memory, link.vertex, keys)
+        words = [rows[:, layout.keys + word] for word in range(layout.projected)]
+        return Piece(values, {alias: words}, np.ones(len(rows), np.int64))
+
+    def entered(
+        self, piece: Piece, alias: int, vertex: int, *, dead: bool = False
+    ) -> Iterator[Entered]:
+        """Extend each path by every row that an alias has at its value of a vertex.
+
+        Rows from which look-ahead knows no path to be complete are left out, unless `dead` ones
+        are wanted, too. There is always one piece at the least, be it empty.
+        """
+        seat = self.seat(alias, vertex)
+        records = self.records(vertex)[piece.values[vertex]]
+        live = records[:, seat.length if dead else seat.live] & f.LENGTH
+        if seat.kind == f.COUNT:
+            some = np.flatnonzero(live)
+            found = piece.take(some)
+            found = replace(found, projected={**found.projected, alias: []})
+            yield Entered(found.weighed(alias, live[some]), some)
+            return
+        ends = np.cumsum(live)
+        total = int(ends[-1]) if len(ends) else 0
+        before, steps = records[:, seat.offset] - (ends - live), steps_of(records[:, seat.length])
+        for low in range(0, max(total, 1), PIECE):
+            number = np.arange(low, min(low + PIECE, total))
+            if total <= PIECE:
+                parents = np.repeat(np.arange(len(live)), live)
+            else:
+                parents = np.searchsorted(ends, number, side="right")
+            places = before[parents] + number
+            found = self.extended(piece.take(parents), seat, places, steps[parents])
+            yield self.folded(found, alias, parents) if self.folds else Entered(found, parents)
+
+    def folded(self, piece: Piece, alias: int, parents: Words) -> Entered:
+        """Make one path of those that came by equal rows of an alias from the same path."""
+        told = [piece.values[link.vertex] for link in self.layout.aliases[alias].links]
+        rows = np.stack([parents, *told, *piece.projected[alias]], axis=1)
+        _, first, counts = np.unique(rows, axis=0, return_index=True, return_counts=True)
+        order = np.argsort(first)
+        some = first[order]
+        return Entered(piece.take(some).weighed(alias, counts[order]), parents[some])
+
+    def extended(self, piece: Piece, seat: Seat, places: Words, steps: Words) -> Piece:
+        """Add to each path the entry at a place of the heap; a leaf's columns are a step apart."""
+        alias, heap = self.layout.aliases[seat.alias], self.memory.heap.words
+        if seat.kind == f.LEAF:
+            words = [heap[places]]
+            words += [heap[places + column * steps] for column in range(1, alias.projected)]
+            return replace(piece, projected={**piece.projected, seat.alias: words})
+        entries = heap[places]
+        others = [
+            (place, link.vertex) for place, link in enumerate(alias.links) if place != seat.link
+        ]
+        if seat.kind == f.EDGE:
+            ((_, far),) = others
+            values = {**piece.values, far: entries >> 32}
+            return replace(piece, values=values, projected={**piece.projected, seat.alias: []})
+        nodes = self.nodes(seat.alias)[entries]
+        first = 1 + len(alias.links)
+        words = [nodes[:, first + word] for word in range(alias.projected)]
+        values = {vertex: nodes[:, 1 + place] >> 32 for place, vertex in others}
+        return replace(
+            piece,
+            values={**piece.values, **values},
+            projected={**piece.projected, seat.alias: words},
+        )
+
+    def walk(
+        self, pieces: Iterable[Piece], route: Sequence[Leg], touched: Touched | None = None
+    ) -> Iterator[Piece]:
+        """Follow a route, letting through the paths on which all conditions hold."""
+        for leg in route:
+            pieces = self.hopped(pieces, leg, touched or Touched())
+        return iter(pieces)
+
+    def hopped(self, pieces: Iterable[Piece], leg: Leg, touched: Touched) -> Iterator[Piece]:
+        """Make one hop with all pieces, and test what it makes decidable."""
+        for piece in pieces:
+            for found, parents in self.entered(piece, leg.hop.alias, leg.hop.vertex):
+                self.note(touched, leg.hop.alias, parents)
+                passed = self.passing(found, leg.tests)
+                if len(passed):
+                    yield passed
+
+    def note(self, touched: Touched, alias: int, parents: Words) -> None:
+        """Count what a hop has met; an alias with one vertex has one join tuple at a value."""
+        touched.projected_tuples += len(parents)
+        kind = self.layout.aliases[alias].kind
+        met = len(parents) if kind >= f.EDGE else 1 + np.count_nonzero(np.diff(parents))
+        touched.join_tuples += int(met) if len(parents) else 0
+
+    def passing(self, piece: Piece, tests: Sequence[Expression]) -> Piece:
+        """Keep the paths on which conditions are TRUE."""
+        return piece.take(self.surviving(piece, tests)) if tests else piece
+
+    def surviving(self, piece: Piece, tests: Sequence[Expression]) -> Words:
+        """Number the paths on which conditions are TRUE, one condition after the other."""
+        left = np.arange(len(piece))
+        for test in tests:
+            parts = self.cut(piece, [test])
+            true = [np.asarray(holds(test, self.given(each, test), len(each))) for each in parts]
+            some = np.flatnonzero(np.concatenate(true))
+            if len(some) < len(piece):
+                piece, left = piece.take(some), left[some]
+        return left
+
+    def cut(self, piece: Piece, wanted: Iterable[Expression]) -> Iterator[Piece]:
+        """Cut paths so that what expressions read of each part is text for a block at most."""
+        return self.cut_by(piece, self.slots_of(wanted))
+
+    def cut_by(self, piece: Piece, slots: Iterable[Slot]) -> Iterator[Piece]:
+        """Cut paths so that what each part keeps in some slots is text for a block at most."""
+        lengths = self.lengths(piece, slots, texts.BLOCK_BYTES)
+        if lengths is None:
+            yield piece
+            return
+        for span in texts.spans(lengths, texts.BLOCK_BYTES):
+            yield piece.take(span)
+
+    def slots_of(self, wanted: Iterable[Expression]) -> set[Slot]:
+        """Find the slots that expressions read."""
+        return {self.plan.slots[part] for each in wanted for part in kept_parts(self.plan, each)}
+
+    def lengths(self, piece: Piece, slots: Iterable[Slot], most: int) -> Words | None:
+        """Say how many bytes of text each path has in slots; None if all have no more than that."""
+        some = [each for each in slots if is_text(each.stored)]
+        if len(some) * self.interner.longest * len(piece) <= most:
+            return None
+        found = np.zeros(len(piece), np.int64)
+        for slot in some:
+            found += self.interner.lengths(self.slot_words(piece, slot)[0])
+        return found if int(found.sum()) > most else None
+
+    def given(self, piece: Piece, wanted: Expression) -> dict[Expression, pa.Array]:
+        """Collect the kept values that an expression is computed of."""
+        parts = dict.fromkeys(kept_parts(self.plan, wanted))
+        return {each: self.column(piece, each) for each in parts}
+
+    def column(self, piece: Piece, kept: Expression) -> pa.Array:
+        """Collect what paths keep for an expression, in its own type."""
+        slot = self.plan.slots[kept]
+        found = self.slot_column(piece, slot)
+        return found if slot.stored == kept.type else found.cast(kept.type)
+
+    def slot_column(self, piece: Piece, slot: Slot) -> pa.Array:
+        """Collect what paths keep in a slot."""
+        words, is_key = self.slot_words(piece, slot), slot.vertex is not None
+        return from_words(words, slot.stored, self.interner, nulls=not is_key)
+
+    def slot_words(self, piece: Piece, slot: Slot) -> list[Words]:
+        """Collect a slot's words."""
+        alias = self.plan.aliases[slot.alias]
+        if slot.vertex is None:
+            before = sum(words_of(each.type) for each in alias.projected[: slot.position])
+            end = before + words_of(slot.stored)
+            return list(piece.projected[slot.alias][before:end])
+        vertex = self.layout.aliases[slot.alias].links[slot.vertex].vertex
+        types = self.plan.vertices[vertex].types
+        before = sum(map(words_of, types[: slot.position]))
+        records = self.records(vertex)
+        ids = piece.values[vertex]
+        return [records[ids, before + word] for word in range(words_of(types[slot.position]))]
+
+    def computed(self, piece: Piece, wanted: Expression) -> pa.Array:
+        """Give a kept value, or compute an expression of several; text may be wide."""
+        if wanted in self.plan.slots:
+            return self.column(piece, wanted)
+        parts = self.cut(piece, [wanted])
+        return texts.joined(
+            [evaluate(wanted, self.given(each, wanted), len(each)) for each in parts]
+        )
+
+    def output(self, piece: Piece) -> list[pa.Array]:
+        """Compute the view's columns for complete paths, one row each; text may be wide."""
+        return [self.computed(piece, each.value) for each in self.plan.definition.output]
+
+    def shown(self, piece: Piece) -> Iterator[tuple[Piece, pa.Table]]:
+        """Yield complete paths with the view's rows on them, text for a block at once."""
+        definition = self.plan.definition
+        for part in self.cut(piece, [each.value for each in definition.output]):
+            yield part, texts.typed(self.output(part), definition.schema)
+
+    def key_columns(self, piece: Piece, vertex: int) -> list[pa.Array]:
+        """Give the values that paths have at a vertex, by class."""
+        records, ids = self.records(vertex), piece.values[vertex]
+        columns, before = [], 0
+        for kind in self.plan.vertices[vertex].types:
+            words = [records[ids, before + word] for word in range(words_of(kind))]
+            columns.append(from_words(words, kind, self.interner, nulls=False))
+            before += words_of(kind)
+        return columns
+
+    def projected_columns(self, piece: Piece, alias: int) -> list[pa.Array]:
+        """Give what an alias projects on paths."""
+        columns, before = [], 0
+        for each in self.plan.aliases[alias].projected:
+            words = list(piece.projected[alias][before : before + words_of(each.type)])
+            columns.append(from_words(words, each.type, self.interner))
+            before += words_of(each.type)
+        return columns
+
+    def row_words(self, piece: Piece, alias: int) -> Words:
+        """Give the rows that an alias has on paths: key words, then projected words."""
+        layout = self.layout.aliases[alias]
+        rows = np.empty((len(piece), max(1, layout.width)), np.int64)
+        for link in layout.links:
+            records, ids = self.records(link.vertex), piece.values[link.vertex]
+            for word in range(self.layout.vertices[link.vertex].key):
+                rows[:, link.key + word] = records[ids, word]
+        for word, column in enumerate(piece.projected[alias]):
+            rows[:, layout.keys + word] = column
+        return rows
+
+
+def steps_of(sized: Words) -> Words:
+    """Say how many words lie between the columns of lists, from their sized lengths."""
+    found: Words = (1 << (sized >> 40)) >> 1
+    return found

@@ -1,0 +1,132 @@
+"""Reads some of the view off the compiled graph: rows that meet conditions, in order, with a limit.
+
+    starts -> (walk: hop, test, hop, test, ...) -> complete paths -> the best k -> record batches
+
+The same steps as generators/reading.py takes on the plain graph, by column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import repeat
+
+import numpy as np
+import pyarrow as pa
+
+from joingraph.expressions import texts
+from joingraph.expressions.words import Word, to_words, words_of
+from joingraph.generators.compiled.reads.column_walk import Piece, Walker, joined
+from joingraph.generators.compiled.reads.order import first_in_order, in_order, ranks
+from joingraph.generators.compiled.reads.starts import Starts
+from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.memory.reserved import Words
+from joingraph.reads.access_paths import Way, sorting_alias
+from joingraph.reads.requests import Reading, Touched, legs
+from joingraph.reads.row_lookup import Asked
+from joingraph.reads.why import Kept
+
+
+def read(starts: Starts, reading: Reading, touched: Touched) -> Iterator[pa.RecordBatch]:
+    """Yield the rows that are asked for."""
+    if reading.limit == 0:
+        return
+    way = starts.best_way(reading)
+    pieces = matching(starts, reading, way, touched)
+    if reading.order and sorting_alias(starts.plan, reading) != way.alias:
+        pieces = best(starts.walker, pieces, reading)
+    if reading.limit is not None:
+        pieces = limited(pieces, reading.limit)
+    for piece in pieces:
+        yield from batches(starts.walker, piece)
+
+
+def matching(starts: Starts, reading: Reading, way: Way, touched: Touched) -> Iterator[Piece]:
+    """Yield every complete path that meets the conditions, with its full multiplicity."""
+    tests, route = legs(starts.plan, way.alias, reading.conditions)
+    return starts.walker.walk(starts.pieces(reading, way, tests, touched), route, touched)
+
+
+def best(walker: Walker, pieces: Iterable[Piece], reading: Reading) -> Iterator[Piece]:
+    """Keep the first of all paths in the order asked for, as many as are wanted."""
+    kept: list[Piece] = []
+    waiting = 0
+    for piece in pieces:
+        kept.append(piece)
+        waiting += len(piece)
+        if reading.limit is not None and waiting > max(f.BLOCK_LIMIT, 4 * reading.limit):
+            kept = [first(walker, joined(kept), reading)]
+            waiting = len(kept[0])
+    if kept:
+        yield first(walker, joined(kept), reading)
+
+
+def first(walker: Walker, piece: Piece, reading: Reading) -> Piece:
+    """Put paths in order and keep the first of them."""
+    keys = [ranks(each, walker.computed(piece, each.value)) for each in reading.order]
+    if reading.limit is None:
+        return piece.take(in_order(keys))
+    return piece.take(first_in_order(keys, reading.limit))
+
+
+def limited(pieces: Iterable[Piece], limit: int) -> Iterator[Piece]:
+    """Let through as many rows as are wanted; the last path may stand for more than that."""
+    left = limit
+    for piece in pieces:
+        before = np.cumsum(piece.times) - piece.times
+        some = piece.take(np.flatnonzero(before < left))
+        times = np.minimum(some.times, left - before[: len(some)])
+        yield replace(some, times=times)
+        left -= int(times.sum())
+        if left <= 0:
+            return
+
+
+def batches(walker: Walker, piece: Piece) -> Iterator[pa.RecordBatch]:
+    """Make record batches of paths, rows repeated as often as they stand for."""
+    for part, rows in walker.shown(piece):
+        if (part.times == 1).all():
+            yield from texts.blocks(rows, max(1, len(rows)))
+        else:
+            for numbers in repeated(part.times):
+                yield from texts.picked(rows, numbers)
+
+
+def repeated(times: Words) -> Iterator[Words]:
+    """Yield each number as often as is said, in bounded parts."""
+    ends = np.cumsum(times)
+    for low in range(0, int(ends[-1]) if len(ends) else 0, f.BLOCK_LIMIT):
+        wanted = np.arange(low, min(low + f.BLOCK_LIMIT, int(ends[-1])))
+        yield np.searchsorted(ends, wanted, side="right")
+
+
+def why(starts: Starts, asked: Asked) -> list[tuple[Kept, ...]]:
+    """Find the row's paths: what each alias keeps on them; the starts' walker folds."""
+    walker, plan = starts.walker, starts.plan
+    reading = Reading(asked.conditions)
+    way = starts.best_way(reading)
+    found: list[tuple[Kept, ...]] = []
+    for piece in matching(starts, reading, way, Touched()):
+        for part, shown in walker.shown(piece):
+            rows = zip(*(words_of(each) for each in shown.columns), strict=True)
+            same = [at for at, row in enumerate(rows) if row == asked.words]
+            mine = part.take(np.array(same, np.int64))
+            found += zip(*(kept(walker, mine, alias.index) for alias in plan.aliases), strict=True)
+    return found
+
+
+def kept(walker: Walker, piece: Piece, alias: int) -> Iterator[Kept]:
+    """Tell what an alias keeps on each path."""
+    vertices = walker.plan.aliases[alias].vertices
+    keys = [word_rows(walker.key_columns(piece, each), len(piece)) for each in vertices]
+    rows = word_rows(walker.projected_columns(piece, alias), len(piece))
+    by_path = zip(*keys, strict=True) if keys else repeat((), len(piece))
+    for key, row, times in zip(by_path, rows, piece.counts[alias].tolist(), strict=True):
+        yield Kept(key, row, times)
+
+
+def word_rows(columns: Sequence[pa.Array], length: int) -> list[tuple[Word, ...]]:
+    """Turn columns into rows of words."""
+    if not columns:
+        return [()] * length
+    return list(zip(*map(to_words, columns), strict=True))

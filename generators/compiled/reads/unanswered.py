@@ -1,0 +1,89 @@
+"""Finds a complete path on which the view has no answer, by column (joingraph/reads/unanswered.py).
+
+The same steps as generators/unanswered.py takes on the plain graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from joingraph.expressions.tree import Expression
+from joingraph.generators.compiled.reads.column_walk import Piece, Walker
+from joingraph.generators.compiled.reads.reading import kept
+from joingraph.generators.compiled.reads.starts import Starts
+from joingraph.generators.compiled.reads.sums import Messages
+from joingraph.generators.count import between
+from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.memory.reserved import Words
+from joingraph.reads.access_paths import Everyone
+from joingraph.reads.requests import Reading
+from joingraph.reads.unanswered import Checks, Unanswered, checks_of, first_unanswered, total_legs
+
+
+def read_unanswered(starts: Starts, conditions: Sequence[Expression]) -> Unanswered | None:
+    """Return a path that meets conditions and has no answer."""
+    checks = checks_of(starts.plan, conditions)
+    way = starts.best_way(Reading(tuple(conditions)))
+    if isinstance(way, Everyone):
+        way = Everyone(min(checks.readers, default=way.alias))
+    return find(starts.walker, conditions, way.alias, starts.group(way))
+
+
+def new_unanswered(
+    starts: Starts, new: Mapping[int, Sequence[Words]], fresh: Sequence[int]
+) -> Unanswered | None:
+    """Return a path through new rows that has no answer.
+
+    All rows of a `fresh` alias are new, and every complete path has one of them.
+    """
+    walker, checks = starts.walker, checks_of(starts.plan, ())
+    if not checks.tests and not checks.values:
+        return None
+    aliases = range(len(starts.plan.aliases))
+    if not all(walker.memory.alias(alias)[f.A_ROWS] for alias in aliases):
+        return None
+    if fresh:
+        alias = min(fresh, key=lambda each: each not in checks.readers)
+        return find(walker, (), alias, starts.everyone(alias))
+    found = (find(walker, (), alias, begun(walker, alias, new[alias])) for alias in new)
+    return next(filter(None, found), None)
+
+
+def begun(walker: Walker, alias: int, matrices: Iterable[Words]) -> Iterator[Piece]:
+    """Begin paths at rows of an alias, equal ones once."""
+    for matrix in matrices:
+        yield walker.begun(alias, np.unique(matrix, axis=0))
+
+
+def find(
+    walker: Walker, conditions: Sequence[Expression], start: int, pieces: Iterable[Piece]
+) -> Unanswered | None:
+    """Return the first path from some rows of an alias that has no answer."""
+    plan = walker.plan
+    checks = checks_of(plan, conditions)
+    tests, route = total_legs(plan, start, conditions, checks)
+    walked = between(plan, start, checks.readers)
+    messages = Messages(walker, [leg for leg in route if leg.hop.alias not in walked])
+    passed = (walker.passing(piece, tests) for piece in pieces)
+    for piece in walker.walk(passed, [leg for leg in route if leg.hop.alias in walked]):
+        whole = piece.take(np.flatnonzero(messages.around(piece, walked)))
+        found = first_unanswered(len(whole), partial(check, walker, checks, whole))
+        if found:
+            row, error = found
+            path = whole.take(np.array([row]))
+            path = replace(path, counts=dict.fromkeys(walked, path.times))
+            told = {alias: next(kept(walker, path, alias)) for alias in walked}
+            return Unanswered.of(plan, told, error)
+    return None
+
+
+def check(walker: Walker, checks: Checks, piece: Piece, some: slice) -> None:
+    """Compute everything that may fail on some paths."""
+    piece = piece.take(np.arange(len(piece))[some])
+    piece = walker.passing(piece, checks.tests)
+    for value in checks.values:
+        walker.computed(piece, value)

@@ -1,0 +1,1 @@
+"""What people hold: the graph of a view, parts of a view, subscriptions."""

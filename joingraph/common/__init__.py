@@ -1,0 +1,1 @@
+"""What every folder may use: errors, names in messages, progress, forks."""

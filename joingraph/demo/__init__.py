@@ -1,0 +1,1 @@
+"""`joingraph demo`: timelines of a small social network, maintained while you watch."""

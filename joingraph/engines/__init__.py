@@ -1,0 +1,1 @@
+"""What drives the three stages over one form of the graph, behind one contract."""

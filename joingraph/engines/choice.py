@@ -1,0 +1,46 @@
+"""The two forms of the join graph by name, and what stands in for one that is closed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from joingraph.common.errors import StoreError
+from joingraph.common.names import short_repr
+from joingraph.engines.contract import Engine
+from joingraph.engines.plain import ReferenceEngine
+from joingraph.plan.view import View
+
+ENGINES = ("auto", "compiled", "reference")
+LOOKAHEADS = ("auto", "none", "local", "global", "exact")
+
+
+class ClosedEngine:
+    """Stands where the engine was: whatever is asked of it is an error."""
+
+    def undo(self) -> None:
+        """Do nothing: nothing was carried out."""
+
+    def __getattr__(self, asked: str) -> Any:
+        raise StoreError(f"the graph is closed, {asked}() is not possible any more: make a new one")
+
+
+def make_engine(view: View, engine: str, lookahead: str, key_index: Sequence[str] = ()) -> Engine:
+    """Choose the form of the graph."""
+    one_of("engine", engine, ENGINES)
+    one_of("lookahead", lookahead, LOOKAHEADS)
+    if engine != "reference":
+        import_module("joingraph.engines.compiled.warm").ensure_compiled()
+        compiled = import_module("joingraph.engines.compiled.engine")  # numba takes half a second
+        made: Engine = compiled.CompiledEngine(view.plan, lookahead, key_index)
+        return made
+    return ReferenceEngine(view.plan, lookahead, key_index)
+
+
+def one_of(option: str, asked: object, known: Sequence[str]) -> None:
+    """Refuse an option that is not known."""
+    if not isinstance(asked, str) or asked not in known:
+        raise ValueError(
+            f"{option}={short_repr(asked)} is not known; choose one of {', '.join(known)}"
+        )

@@ -1,0 +1,1 @@
+"""Writes, compiles and installs a view's own kernels."""

@@ -1,0 +1,195 @@
+"""Compiles a view's own kernels: kept on disk by content, made in the background, one at a time.
+
+    text -> <cache>/jg_<sha256 of text and runtime>.py -> numba, its cache beside it -> address
+
+The cache folder holds code that will be run, so it is used only if it is ours alone: owned by the
+user, mode 0700. Else the text goes to a folder of this process, or is compiled in memory.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import queue
+import shutil
+import stat
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
+
+from llvmlite.binding import ffi
+from numba.core.compiler_lock import global_compiler_lock
+
+from joingraph.common.errors import StoreError
+from joingraph.common.forks import FORKS
+from joingraph.graph.compiled.machine.kernel import STAMP
+from joingraph.graph.compiled.machine.kernel_cache import say_once
+from joingraph.graph.compiled.memory.reserved import CHECKED, INTERPRETED
+
+Task = Callable[[], None]
+_compiling = threading.RLock()  # a module is in sys.modules before it is complete
+
+
+def cache_folder() -> Path | None:
+    """Give the folder for generated kernels, made if need be; none if it is not ours alone."""
+    try:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = home / "joingraph" / "kernels"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder if is_ours(folder) else None
+    except (OSError, RuntimeError):  # RuntimeError: there is no home
+        return None
+
+
+def is_ours(folder: Path) -> bool:
+    """Say whether only this user can write or read a folder."""
+    found = folder.lstat()
+    return (
+        stat.S_ISDIR(found.st_mode)
+        and found.st_uid == os.getuid()
+        and stat.S_IMODE(found.st_mode) == 0o700
+    )
+
+
+_private: dict[int, Path] = {}  # by process, as a forked one has a copy of this
+
+
+def private_folder() -> Path:
+    """Give a folder that ends with this process."""
+    process = os.getpid()
+    if process not in _private:
+        _private[process] = Path(tempfile.mkdtemp(prefix="joingraph-"))
+        atexit.register(remove_private, process)
+    return _private[process]
+
+
+def remove_private(process: int) -> None:
+    """Remove a process' folder at its exit, but not at that of one forked from it."""
+    if process == os.getpid():
+        shutil.rmtree(_private.pop(process), ignore_errors=True)
+
+
+def compile_text(text: str) -> int:
+    """Compile a generated module, or find it compiled; gives the address of its kernel."""
+    mode = f"{STAMP} {INTERPRETED} {CHECKED}"
+    name = "jg_" + hashlib.sha256(f"{mode}\0{text}".encode()).hexdigest()[:32]
+    with _compiling:
+        if name not in sys.modules:
+            load_module(name, text, place_for(f"{name}.py", text))
+        return int(sys.modules[name].kernel)
+
+
+def place_for(file: str, text: str) -> Path:
+    """Write a module where its machine code can lie beside it, or name a file that is not there."""
+    folder = cache_folder()
+    if folder is not None:
+        with suppress(OSError):
+            return written(folder / file, text)
+    say_once(
+        "the kernels of a view are compiled anew in each process: the cache folder"
+        " (XDG_CACHE_HOME, or ~/.cache) cannot be written to, or is not this user's alone"
+    )
+    with suppress(OSError):
+        return written(private_folder() / file, text)
+    return Path(f"<{file}>")
+
+
+def load_module(name: str, text: str, path: Path) -> None:
+    """Execute a generated module, which compiles its kernel; Python keeps no bytecode of it."""
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    sys.modules[name] = module  # numba looks the module up while it loads its cache
+    try:
+        exec(compile(text, str(path), "exec"), module.__dict__)  # noqa: S102  # our own text
+    except BaseException:
+        del sys.modules[name]
+        raise
+
+
+def written(path: Path, text: str) -> Path:
+    """Write a module once: numba looks for its cache beside it."""
+    if not path.exists() or path.read_bytes() != text.encode():
+        fresh = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
+        try:
+            fresh.write_text(text)
+            fresh.replace(path)
+        except OSError:
+            fresh.unlink(missing_ok=True)
+            raise
+    return path
+
+
+def compiler_locks() -> list[Any]:
+    """Return the locks of numba and of LLVM, which both leave forks to others."""
+    library: Any = ffi.lib
+    owners: list[Any] = [global_compiler_lock, getattr(library, "_lock", None)]
+    return [each._lock for each in owners if hasattr(each, "_lock")]
+
+
+class LostLock:
+    """Stands for numba's lock in a child that was forked while another thread compiled."""
+
+    def acquire(self) -> NoReturn:
+        """Refuse: the compiler may be half changed, or locked within for good."""
+        raise StoreError(
+            "no kernel can be compiled here: a kernel was being compiled, and for long, when this"
+            " process was forked; let graph.compile() end before the fork, or start processes with"
+            ' multiprocessing.get_context("spawn")'
+        )
+
+
+class Worker:
+    """One background thread for all graphs: numba compiles one kernel at a time anyway."""
+
+    def __init__(self) -> None:
+        self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._lock = threading.RLock()
+        self._is_lost = False
+        FORKS.watch(self._forked, self._lock, _compiling, *compiler_locks())
+
+    def submit(self, task: Task) -> None:
+        """Do a task later; tasks are done in order."""
+        with self._lock:
+            if self._is_lost:
+                return
+            if self._thread is None:
+                thread = threading.Thread(target=self._work, name="joingraph", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError as error:  # graphs go on without kernels of their own
+                    say_once(f"kernels of views cannot be compiled in the background: {error}")
+                    return
+                self._thread = thread
+                atexit.register(self._stop)
+        self._tasks.put(task)
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            task()
+
+    def _forked(self, whole: bool) -> None:
+        """Begin anew in a forked child, without the parent's thread and what it had ordered."""
+        self._tasks, self._thread = queue.SimpleQueue(), None
+        atexit.unregister(self._stop)
+        if not whole:
+            self._is_lost = True
+            compiler: Any = global_compiler_lock
+            compiler._lock = LostLock()
+
+    def _stop(self) -> None:
+        """End with the task at hand: a compiler must not be torn down under way."""
+        while not self._tasks.empty():
+            self._tasks.get()
+        self._tasks.put(None)
+        assert self._thread is not None, "it was started before this was registered"
+        self._thread.join()
+
+
+WORKER = Worker()

@@ -1,0 +1,88 @@
+"""A view's own kernels, from text to their places in the graph: made in the background as needed.
+
+    an alias becomes hot -> its kernels' texts -> WORKER -> address -> put in place
+
+Until then, and for views too deep for nested loops, the plan-looping form serves: both work on the
+same memory, so one takes over from the other between two batches without a pause.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from joingraph.common.progress import Progress
+from joingraph.engines.codegen.compile import WORKER, compile_text
+from joingraph.engines.codegen.paths import KERNELS, has_plug
+from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.layout import Layout
+from joingraph.graph.compiled.machine.kernel import uninterrupted
+from joingraph.graph.compiled.memory.reserved import Words
+from joingraph.graph.compiled.memory.state import GraphMemory
+
+HOT_OPS = 512  # changes of an alias after which its kernels are worth compiling
+
+WRITERS = dict(KERNELS.values())  # of kernels, by their field
+
+
+class Plug(NamedTuple):
+    """A kernel of one alias: `field` says where its address belongs."""
+
+    alias: int
+    field: int
+
+
+class Plugs:
+    """Decides which kernels to make, and puts finished ones in their place."""
+
+    def __init__(self, layout: Layout, lookahead: int, memory: GraphMemory) -> None:
+        self.layout, self.lookahead, self.memory = layout, lookahead, memory
+        self.all = [
+            Plug(alias, field)
+            for alias in range(len(layout.aliases))
+            for field in WRITERS
+            if has_plug(layout, alias)
+        ]
+        self.waiting = dict.fromkeys(self.all, 0)  # ops so far, of those not ordered yet
+        self.finished: list[tuple[Plug, int]] = []
+
+    def texts(self) -> list[str]:
+        """Write the modules of all kernels."""
+        return [self.text(plug) for plug in self.all]
+
+    def text(self, plug: Plug) -> str:
+        """Write a kernel's module."""
+        return WRITERS[plug.field](self.layout, self.lookahead, plug.alias)
+
+    def make(self, plug: Plug) -> None:
+        """Compile a kernel; it waits to be put in place."""
+        self.finished.append((plug, uninterrupted(compile_text, self.text(plug))))
+
+    def put_in_place(self) -> None:
+        """Let finished kernels take over; only between batches."""
+        while self.finished:
+            plug, address = self.finished[0]
+            self.memory.alias(plug.alias)[plug.field] = address
+            del self.finished[0]
+
+    def notice(self, ops: Words) -> None:
+        """Order the kernels of aliases that have become hot."""
+        if not self.waiting or not len(ops):
+            return
+        inserts = ops[:, f.O_KIND] == f.INSERT
+        for plug in tuple(self.waiting):
+            of_kind = inserts if plug.field == f.A_INSERT else ~inserts
+            self.waiting[plug] += int(np.count_nonzero(of_kind & (ops[:, f.O_ALIAS] == plug.alias)))
+            if self.waiting[plug] >= HOT_OPS:
+                WORKER.submit(partial(self.make, plug))
+                del self.waiting[plug]
+
+    def compile(self, progress: Progress) -> None:
+        """Make all kernels, those that were ordered too, and put them in place."""
+        for done, plug in enumerate(self.all):
+            self.make(plug)
+            progress(done + 1, len(self.all))
+        self.waiting.clear()
+        self.put_in_place()

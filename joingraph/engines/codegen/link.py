@@ -1,0 +1,148 @@
+"""Writes the part of a view's own kernels that links a new row: `link.py` with constants put in.
+
+r0 = ld(ring, 0 + (at & 31)) if ahead else 1              the value of v0, found ahead,
+if r0 & 1:
+    r0 = put_absent(vertex_0, ld(row, 0), r0 - 1, 8)      made where a slot was empty, if it is
+elif ld(r0, 0) != ld(row, 0):
+    r0 = put_word(vertex_0, ld(row, 0), 8)                found now or made
+sized = ld(r0, 2)                                         a leaf's list there grows by a row
+...
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from joingraph.graph.compiled.fields import COUNT, EDGE, EXACT, GLOBAL, LEAF
+from joingraph.graph.compiled.layout import Link, Seat
+
+if TYPE_CHECKING:
+    from joingraph.engines.codegen.paths import Writer
+    from joingraph.engines.codegen.prefetch import AheadOfInserts
+
+
+class Linker:
+    """Writes the linking of one alias' rows through a writer."""
+
+    def __init__(self, writer: Writer, ahead: AheadOfInserts) -> None:
+        self.writer, self.ahead, self.say = writer, ahead, writer.say
+        self.number = writer.start_alias
+        self.layout = writer.layout
+        self.alias = writer.layout.aliases[writer.start_alias]
+        self.exact, self.kept = writer.lookahead == EXACT, writer.lookahead >= GLOBAL
+
+    def link(self) -> None:
+        """Write everything from the vertex values to the live counts."""
+        for link in self.alias.links:
+            self.put(link)
+        self.say("sto(ad, A_ROWS, ld(ad, A_ROWS) + 1)")
+        if self.alias.kind == COUNT:
+            self.count()
+        elif self.alias.kind == LEAF:
+            self.leaf()
+        elif self.alias.kind == EDGE:
+            self.edge()
+        else:
+            for each in self.alias.links:
+                self.say(f"sto(sources, {2 * each.vertex}, r{each.vertex})")
+            self.say("link_node(st, ad, row)", "settle(st)")
+
+    def put(self, link: Link) -> None:
+        """Take the value of a link from the ring, if it is the one; else find or make it."""
+        v, vertex, key = link.vertex, self.layout.vertices[link.vertex], f"row + {link.key * 8}"
+        if vertex.key == 0:
+            self.say(f"r{v} = put(vertex_{v}, {key})")
+            return
+        ahead, word = self.ahead.value(link), f"vertex_{v}, ld(row, {link.key})"
+        if vertex.key == 1:
+            self.say(f"r{v} = {ahead} if ahead else 1", f"if r{v} & 1:")
+            self.say(f"    r{v} = put_absent({word}, r{v} - 1, {vertex.stride})")
+            self.say(f"elif ld(r{v}, 0) != ld(row, {link.key}):")
+            self.say(f"    r{v} = put_word({word}, {vertex.stride})")
+        else:
+            self.say(f"r{v} = {ahead} if ahead else 0")
+            self.say(f"if r{v} == 0 or not same_key(r{v}, {key}, {vertex.key}):")
+            self.say(f"    r{v} = put(vertex_{v}, {key})")
+
+    def count(self) -> None:
+        """Count one row more."""
+        (link,) = self.alias.links
+        v = link.vertex
+        self.say(f"was = ld(r{v}, {link.seat.length})")
+        self.say(f"sto(r{v}, {link.seat.length}, was + 1)")
+        self.first_row("was", v)
+
+    def leaf(self) -> None:
+        """Append a row's projected words, one to each column."""
+        (link,) = self.alias.links
+        v, seat, columns = link.vertex, link.seat, self.alias.projected
+        self.say(
+            f"sized = ld(r{v}, {seat.length})",
+            "was = sized & LENGTH",
+            "room = (1 << (sized >> 40)) >> 1",
+            *self.begin(seat, v),
+            f"{'elif' if seat.room else 'if'} was == room:",
+            f"    resize(st, r{v} + {seat.offset * 8}, {seat.shape}, sized >> 40)",
+            f"    sized = ld(r{v}, {seat.length})",
+            "    room = (1 << (sized >> 40)) >> 1",
+            f"sto(r{v}, {seat.length}, sized + 1)",
+            f"place = heap + (ld(r{v}, {seat.offset}) + was) * 8",
+        )
+        for word in range(columns):
+            at = "0" if word == 0 else f"{word} * room"
+            self.say(f"sto(place, {at}, ld(row, {self.alias.keys + word}))")
+        self.note(f"r{v}", "was")
+        self.first_row("was", v)
+
+    @staticmethod
+    def begin(seat: Seat, vertex: int) -> list[str]:
+        """Let an empty list lie in its record, if that has room."""
+        if not seat.room:
+            return []
+        inside = f"begin_inside(st, r{vertex} + {seat.offset * 8}, {seat.shape})"
+        return ["if sized == 0:", f"    sized, room = {inside}, 1"]
+
+    def note(self, record: str, at: str) -> None:
+        """Tell the index of long lists, if there is one."""
+        self.say("if ld(st, PLACE_COUNT):")
+        self.say(f"    note_appended(st, ad, {record}, {at})")
+
+    def first_row(self, was: str, vertex: int) -> None:
+        """Tell the others of the first row at a value."""
+        seats = self.layout.vertices[vertex].seats
+        if self.kept and any(s.kind >= EDGE and s.alias != self.number for s in seats):
+            self.say(f"if {was} == 0:", f"    spread(st, vertex_{vertex}, r{vertex}, ad, 1)")
+            self.say("    settle(st)")
+
+    def edge(self) -> None:
+        """Append to both lists, each entry knowing the other's place."""
+        one, two = self.alias.links
+        for name, link in (("near", one), ("far", two)):
+            self.say(f"{name} = ld(r{link.vertex}, {link.seat.length}) & LENGTH")
+        for here, there, at in ((one, two, "far"), (two, one, "near")):
+            v, w = here.vertex, there.vertex
+            self.say(
+                f"entry = append(st, r{v} + {here.seat.offset * 8}, {here.seat.shape})",
+                f"sto(entry, 0, ({self.identity(w)} << 32) | {at})",
+            )
+        self.note(f"r{one.vertex}", "near")
+        if self.kept:
+            self.enliven(two, 0, f"r{one.vertex}", "near")
+            self.enliven(one, 1, f"r{two.vertex}", "far")
+            self.say("settle(st)")
+
+    def identity(self, vertex: int) -> str:
+        """Write the id of a bound value."""
+        size = self.layout.vertices[vertex].stride * 8
+        if size & (size - 1) == 0:
+            return f"((r{vertex} - records_{vertex}) >> {size.bit_length() - 1})"
+        return f"((r{vertex} - records_{vertex}) // {size})"
+
+    def enliven(self, beyond: Link, link: int, record: str, at: str) -> None:
+        """Enliven an entry if the value beyond it is complete (exact), or anyway (global)."""
+        tests = self.writer.others(beyond.vertex) if self.exact else []
+        call = f"enliven(st, ad, {link}, {record}, {at})"
+        if tests:
+            self.say(f"if not ({' or '.join(tests)}):", f"    {call}")
+        else:
+            self.say(call)

@@ -1,0 +1,64 @@
+"""What every generated module begins with: all that its kernel may call, and the kernel's head.
+
+docstring | HEAD | PATHS, INSERTS or AHEADS | the lines that codegen.py writes
+"""
+
+HEAD = """from joingraph.graph.compiled.fields import (
+    A_RECORDS,
+    A_ROWS,
+    AHEAD,
+    ALIASES,
+    BLOCK_ROWS,
+    CURSOR,
+    DONE,
+    FLAGGING,
+    FULL,
+    HEAP,
+    HINTS,
+    INSERT,
+    LENGTH,
+    LIMIT,
+    O_KIND,
+    O_PLACE,
+    O_ROW,
+    OPS,
+    OUT,
+    OVERFLOW,
+    P_EMIT,
+    PHASE,
+    PLACE_COUNT,
+    RING,
+    ROWS,
+    SEGMENT_COUNT,
+    SILENT,
+    SINK,
+    SOURCES,
+    UPDATE,
+    V_RECORDS,
+    VERTICES,
+)
+from joingraph.graph.compiled.prefetch import ask_row
+from joingraph.graph.compiled.machine.kernel import call3, copy8, fill8, ld, plug, prefetch, sto
+from joingraph.maintainers.compiled.link import link_node
+from joingraph.graph.compiled.lists import append, begin_inside, prefetch_run, resize
+from joingraph.graph.compiled.live_flags import enliven, lay_dead, settle, spread
+from joingraph.generators.compiled.odometer import segment
+from joingraph.graph.compiled.list_index import note_appended
+from joingraph.graph.compiled.vertex_table import (
+    likely_record,
+    likely_word,
+    prefetch_slot,
+    prefetch_word,
+    put,
+    put_absent,
+    put_word,
+    same_key,
+)
+
+
+@plug
+"""
+PATHS = "def kernel(st: int, row: int, weight: int) -> int:\n"
+AHEADS = "def kernel(st: int, at: int, stage: int) -> int:\n"
+INSERTS = "def kernel(st: int, begin: int, end: int) -> int:\n"
+NOTE = "(Written by joingraph for one view's layout and compiled by numba.)"

@@ -1,0 +1,1 @@
+"""Drives the three stages over the compiled graph."""

@@ -1,0 +1,78 @@
+"""Compiles the kernels that all views share, once for this version of joingraph on a machine.
+
+    first graph on a machine    half a minute, said so; the machine code is kept in numba's cache
+    every later process         finds it there
+
+Whether it is there is told by a file beside the cache; if it lies, numba compiles after all.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from joingraph.engines.compiled.engine import CompiledEngine
+from joingraph.engines.compiled.maintain import run
+from joingraph.graph.compiled.machine.kernel import STAMP
+from joingraph.graph.compiled.memory.reserved import INTERPRETED
+from joingraph.plan.view import View
+from joingraph.reads.requests import Reading, Touched
+from joingraph.tables.batch import read_batch
+
+TABLES = {
+    "a": "CREATE TABLE a (k INT, v STRING)",
+    "b": "CREATE TABLE b (k INT, m INT)",
+    "c": "CREATE TABLE c (m INT, n INT, w INT, PRIMARY KEY (m))",
+    "d": "CREATE TABLE d (n INT)",
+}
+SQL = """SELECT a.v, c.w, d.n FROM a JOIN b ON a.k = b.k JOIN c ON b.m = c.m JOIN d ON c.n = d.n"""
+ROWS: dict[str, list[tuple[object, ...]]] = {
+    "a": [(1, "x"), (1, "y"), (2, None)],
+    "b": [(1, 1), (2, 1), (2, 2)],
+    "c": [(1, 1, 5), (2, 1, 6)],
+    "d": [(1,), (1,)],
+}
+
+
+def marker() -> Path | None:
+    """Name the file that says that the kernels were compiled; none where they are not kept."""
+    if INTERPRETED:
+        return None
+    dispatcher: Any = run
+    folder = dispatcher._cache.cache_path
+    return None if folder is None else Path(folder) / f"joingraph-{STAMP}.compiled"
+
+
+def ensure_compiled() -> None:
+    """Compile the kernels now if that was never done on this machine, and say so."""
+    told = marker()
+    if told is None or os.path.exists(told):
+        return
+    logging.getLogger("joingraph").warning(
+        "compiling joingraph's kernels, once for this version on this machine: about half a minute"
+    )
+    use_every_kernel()
+    with suppress(OSError):  # the cache itself has said why
+        told.touch()
+
+
+def use_every_kernel() -> None:
+    """Do with a small graph all that graphs do."""
+    view = View(SQL, TABLES)
+    for key_index in ((), ("c",)):
+        graph = CompiledEngine(view.plan, "auto", key_index)
+        graph.load(read_batch([("insert", *each) for each in ROWS.items()], view.tables))
+        changes = [
+            ("update", "c", [(1, 1, 5)], [(1, 2, 5)]),
+            ("update", "a", [(1, "x")], [(1, "z")]),
+            ("delete", "b", [(2, 2)]),
+            ("delete", "a", [(2, None)]),
+        ]
+        graph.apply(read_batch(changes, view.tables), skip=True, generate=True)
+    list(graph.scan())
+    list(graph.read(Reading(), Touched()))
+    graph.count()
+    graph.check()

@@ -1,0 +1,1 @@
+"""Typed expressions over columns: their types, values as words, order, text, evaluation."""

@@ -1,0 +1,97 @@
+"""Decimal arithmetic: exact, then rounded half away from zero to the scale of the answer.
+
+Arrow's own kernels do what fits 38 digits on the way. The rest (division, remainder, products of
+long decimals) goes row by row through Python's decimals: rare, and right before fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import ROUND_HALF_UP, Context, Decimal
+
+import pyarrow as pa
+
+from joingraph.expressions.functions.arrow import pc
+from joingraph.expressions.functions.fault import Datum, Fault, Function, columns
+from joingraph.expressions.types import DECIMAL_DIGITS, sql_name
+
+EXACT = Context(prec=1000, rounding=ROUND_HALF_UP)  # a double has up to 767 digits
+Operation = Callable[[Decimal, Decimal], Decimal]
+
+
+def fit(value: Decimal, type: pa.DataType) -> Decimal | None:
+    """Round a value to a decimal type; None where it has too many digits."""
+    if value.adjusted() >= DECIMAL_DIGITS:
+        return None
+    rounded = value.quantize(Decimal(1).scaleb(-type.scale), context=EXACT)
+    digits = rounded.as_tuple().digits
+    return rounded if len(digits) <= type.precision or not any(digits) else None
+
+
+def rescale(values: Datum, type: pa.DataType) -> Datum:
+    """Bring a decimal column to another decimal type, rounding; what does not fit is a Fault."""
+    if values.type == type:
+        return values
+    if values.type.scale > type.scale:  # one digit more, as 9.5 becomes 10
+        roomy = pa.decimal256(values.type.precision + 1, values.type.scale)
+        values = pc.round(values.cast(roomy), type.scale, round_mode="half_towards_infinity")
+    try:
+        return values.cast(type)
+    except pa.ArrowInvalid as error:
+        raise Fault(f"the value does not fit {sql_name(type)}") from error
+
+
+def divide(args: Sequence[Datum], type: pa.DataType) -> Datum:
+    """a / b as Spark does it: to 38 places, then to the scale of the answer."""
+    places = Decimal(1).scaleb(-DECIMAL_DIGITS)
+
+    def quotient(a: Decimal, b: Decimal) -> Decimal:
+        return EXACT.divide(a, b).quantize(places, context=EXACT)
+
+    return _row_by_row(args, type, quotient)
+
+
+def remainder(args: Sequence[Datum], type: pa.DataType) -> Datum:
+    """What is left of a after whole times b, with the sign of a."""
+    return _row_by_row(args, type, EXACT.remainder)
+
+
+def _row_by_row(args: Sequence[Datum], type: pa.DataType, operation: Operation) -> pa.Array:
+    answers: list[Decimal | None] = []
+    for a, b in zip(*(each.to_pylist() for each in columns(args)), strict=True):
+        answer = None if a is None or b is None else fit(operation(a, b), type)
+        if answer is None and a is not None and b is not None:
+            raise Fault(f"the result does not fit {sql_name(type)}")
+        answers.append(answer)
+    return pa.array(answers, type)
+
+
+def _sum_digits(a: pa.DataType, b: pa.DataType) -> int:
+    whole: int = max(a.precision - a.scale, b.precision - b.scale)
+    scale: int = max(a.scale, b.scale)
+    return whole + scale + 1
+
+
+def _product_digits(a: pa.DataType, b: pa.DataType) -> int:
+    factors: int = a.precision + b.precision
+    return factors + 1
+
+
+def _operator(
+    kernel: Callable[..., Datum],
+    operation: Operation,
+    digits: Callable[[pa.DataType, pa.DataType], int],
+) -> Function:
+    def apply(args: Sequence[Datum], type: pa.DataType) -> Datum:
+        if digits(args[0].type, args[1].type) > DECIMAL_DIGITS:
+            return _row_by_row(args, type, operation)
+        return rescale(kernel(*args), type)
+
+    return apply
+
+
+OPERATORS: dict[str, Function] = {
+    "add": _operator(pc.add, EXACT.add, _sum_digits),
+    "subtract": _operator(pc.subtract, EXACT.subtract, _sum_digits),
+    "multiply": _operator(pc.multiply, EXACT.multiply, _product_digits),
+}

@@ -1,0 +1,1 @@
+"""The join graph: the plain form here, the compiled form in compiled/."""

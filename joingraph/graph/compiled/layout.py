@@ -1,0 +1,258 @@
+"""Where a view's graph lies in memory: each alias' kind, each record's groups, each tour's levels.
+
+    F --- v0 <userId> --- T --- v1 <tweetId> --- R
+
+    F  one vertex                            LEAF, one column (followerId)
+    T  two vertices, nothing projected       EDGE
+    R  one vertex                            LEAF, one column
+    v0's record: | userId | F: offset length | T: offset length live | row of F | row of T |
+
+The plan names things; a layout counts words. It is immutable, and two plans with equal layouts
+can share kernels. `fields.py` says what each word means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from joingraph.expressions.tree import Call, Column, Expression, Literal
+from joingraph.graph.compiled.fields import COUNT, EDGE, LEAF, NODE
+from joingraph.plan.model import Plan, Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """An alias at a vertex: where its group lies in the vertex value's record."""
+
+    alias: int
+    link: int
+    kind: int
+    offset: int
+    length: int
+    live: int
+    columns: int
+    room: int = 0  # where the record has room for a list of one row; 0 if it has none
+
+    @property
+    def shape(self) -> int:
+        """Give the columns of the list, and how far from its group a row of it has room."""
+        return self.columns | ((self.room - self.offset) << 32 if self.room else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class VertexLayout:
+    """A vertex value's record: key words, then the group of each seat."""
+
+    key: int
+    stride: int
+    seats: tuple[Seat, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A vertex of an alias: its seat there, and where its key begins in the alias' rows."""
+
+    vertex: int
+    seat: Seat
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
+class AliasLayout:
+    """An alias: its rows are the key words of its links, then its projected words."""
+
+    kind: int
+    links: tuple[Link, ...]
+    keys: int
+    projected: int
+    stride: int
+
+    @property
+    def width(self) -> int:
+        """The words of a row."""
+        return self.keys + self.projected
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One step of a tour: enter `alias` from the value bound at `vertex`."""
+
+    alias: int
+    vertex: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A view's layout; `outputs` are (source, word), sources being vertices, then aliases."""
+
+    vertices: tuple[VertexLayout, ...]
+    aliases: tuple[AliasLayout, ...]
+    alias_tours: tuple[tuple[Level, ...], ...]
+    vertex_tours: tuple[tuple[Level, ...], ...]
+    slots: tuple[Slot, ...]
+    outputs: tuple[tuple[int, int], ...]
+
+
+def words_of(type_: pa.DataType) -> int:
+    """Say how many words a value takes: two for a decimal of over 18 digits."""
+    return 2 if pa.types.is_decimal(type_) and type_.precision > 18 else 1
+
+
+def lay_out(plan: Plan, *, exact: bool) -> Layout:
+    """Settle the layout of a plan; live counts have a word only where they are kept."""
+    homes = homes_of(plan)
+    kinds = [kind_of(plan, alias, homes) for alias in range(len(plan.aliases))]
+    vertices = tuple(
+        lay_out_vertex(plan, vertex, kinds, homes, exact=exact)
+        for vertex in range(max(len(plan.vertices), homes_count(homes)))
+    )
+    aliases = tuple(
+        lay_out_alias(plan, alias, kinds, homes, vertices) for alias in range(len(plan.aliases))
+    )
+    slots = needed_slots(plan)
+    return Layout(
+        vertices,
+        aliases,
+        tuple(tour(aliases, vertices, alias=alias) for alias in range(len(aliases))),
+        tuple(tour(aliases, vertices, vertex=vertex) for vertex in range(len(vertices))),
+        slots,
+        tuple(word for slot in slots for word in slot_words(plan, homes, vertices, slot)),
+    )
+
+
+def homes_of(plan: Plan) -> list[tuple[int, ...]]:
+    """Name the vertices of each alias; one without any gets a vertex of its own, without a key."""
+    homes = [alias.vertices for alias in plan.aliases]
+    return [each or (len(plan.vertices),) for each in homes]
+
+
+def homes_count(homes: list[tuple[int, ...]]) -> int:
+    """Say how many vertices there are, those added for lonely aliases included."""
+    return 1 + max(vertex for home in homes for vertex in home)
+
+
+def kind_of(plan: Plan, alias: int, homes: list[tuple[int, ...]]) -> int:
+    """Choose the form that an alias' rows take in the graph."""
+    links, projected = len(homes[alias]), plan.aliases[alias].projected
+    if links == 1:
+        return LEAF if projected else COUNT
+    return EDGE if links == 2 and not projected else NODE
+
+
+def lay_out_vertex(
+    plan: Plan, vertex: int, kinds: list[int], homes: list[tuple[int, ...]], *, exact: bool
+) -> VertexLayout:
+    """Place the groups of a vertex value's record behind its key."""
+    types = plan.vertices[vertex].types if vertex < len(plan.vertices) else ()
+    key = place = sum(map(words_of, types))
+    seats = []
+    for alias, home in enumerate(homes):
+        if vertex not in home:
+            continue
+        kind = kinds[alias]
+        length = place if kind == COUNT else place + 1
+        live = length + 1 if exact and kind in (EDGE, NODE) else length
+        columns = sum(words_of(each.type) for each in plan.aliases[alias].projected)
+        columns = {COUNT: 0, LEAF: columns}.get(kind, 1)
+        seats.append(Seat(alias, home.index(vertex), kind, place, length, live, columns))
+        place = live + 1
+    stride = 4 if place <= 4 else -(-place // 8) * 8
+    return VertexLayout(key, stride, with_room(seats, place, stride))
+
+
+def with_room(seats: list[Seat], place: int, stride: int) -> tuple[Seat, ...]:
+    """Give what a record has to spare to lists of one row, as many as it holds."""
+    given = {}
+    for seat in sorted(seats, key=lambda each: each.columns):
+        if seat.columns and place + seat.columns <= stride:
+            given[seat.alias] = place
+            place += seat.columns
+    return tuple(replace(seat, room=given.get(seat.alias, 0)) for seat in seats)
+
+
+def lay_out_alias(
+    plan: Plan,
+    alias: int,
+    kinds: list[int],
+    homes: list[tuple[int, ...]],
+    vertices: tuple[VertexLayout, ...],
+) -> AliasLayout:
+    """Place an alias' key and projected words in its rows, and in its node records."""
+    links, place = [], 0
+    for vertex in homes[alias]:
+        seat = next(seat for seat in vertices[vertex].seats if seat.alias == alias)
+        links.append(Link(vertex, seat, place))
+        place += vertices[vertex].key
+    projected = sum(words_of(each.type) for each in plan.aliases[alias].projected)
+    return AliasLayout(kinds[alias], tuple(links), place, projected, 1 + len(links) + projected)
+
+
+def tour(
+    aliases: tuple[AliasLayout, ...],
+    vertices: tuple[VertexLayout, ...],
+    *,
+    alias: int = -1,
+    vertex: int = -1,
+) -> tuple[Level, ...]:
+    """Order the steps that reach every other alias: weights first, branches, then leaves.
+
+    A COUNT alias only weighs, so it comes as soon as its vertex is bound; LEAF aliases bind
+    nothing further, so they come last, where their lists can be copied in runs.
+    """
+    bound = [vertex] if alias < 0 else [link.vertex for link in aliases[alias].links]
+    waiting = [Level(seat.alias, each) for each in bound for seat in vertices[each].seats]
+    waiting = [level for level in waiting if level.alias != alias]
+    levels: list[Level] = []
+    while waiting:
+        rank = {COUNT: 0, EDGE: 1, NODE: 1, LEAF: 2}
+        level = min(waiting, key=lambda each: rank[aliases[each.alias].kind])
+        waiting.remove(level)
+        levels.append(level)
+        for link in aliases[level.alias].links:
+            if link.vertex != level.vertex:
+                seats = vertices[link.vertex].seats
+                waiting += [
+                    Level(seat.alias, link.vertex) for seat in seats if seat.alias != level.alias
+                ]
+    return tuple(levels)
+
+
+def needed_slots(plan: Plan) -> tuple[Slot, ...]:
+    """List the kept values that the output and the residual predicates read, each once."""
+    found: dict[Slot, None] = {}
+
+    def visit(expression: Expression) -> None:
+        if expression in plan.slots:
+            found[plan.slots[expression]] = None
+            return
+        match expression:
+            case Call():
+                for arg in expression.args:
+                    visit(arg)
+            case Column():
+                raise AssertionError(f"the plan keeps every column it needs: {expression}")
+            case Literal():
+                pass
+
+    for output in plan.definition.output:
+        visit(output.value)
+    for residual in plan.residuals:
+        visit(residual)
+    return tuple(found)
+
+
+def slot_words(
+    plan: Plan, homes: list[tuple[int, ...]], vertices: tuple[VertexLayout, ...], slot: Slot
+) -> list[tuple[int, int]]:
+    """Say which words of which sources a slot's value is made of."""
+    alias = plan.aliases[slot.alias]
+    if slot.vertex is None:
+        before = sum(words_of(each.type) for each in alias.projected[: slot.position])
+        source, width = len(vertices) + slot.alias, words_of(slot.stored)
+    else:
+        vertex = homes[slot.alias][slot.vertex]
+        before = sum(map(words_of, plan.vertices[vertex].types[: slot.position]))
+        source, width = vertex, words_of(plan.vertices[vertex].types[slot.position])
+    return [(source, before + word) for word in range(width)]

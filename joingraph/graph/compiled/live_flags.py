@@ -1,0 +1,191 @@
+"""Look-ahead that is kept: the live entries of a list come first, counted; the others are dead.
+
+An entry of alias A in the list at a value of v leads on if every other vertex value of its row
+is complete beyond A: each other alias there has a live entry (a leaf: a row).
+
+    exact    an entry is live just when it leads on
+    global   an entry that leads on is live; one that does not may be either: every new one is
+             live, and a traversal that finds out about one lays it dead
+
+An entry that becomes live where none was makes its value complete for the others: those of their
+entries that lead on now and are dead come alive, and so on outward. In the exact mode deletes
+are the mirror image; in the global mode they do nothing.
+
+A flip waits on a stack as (alias, link, record, up): "seen from the alias, the value of its link
+is now complete, or no longer". The join tree has no cycles, so a value flips once per change.
+"""
+
+from __future__ import annotations
+
+from joingraph.graph.compiled.entries import link_of, list_at, node_at, record_at
+from joingraph.graph.compiled.fields import (
+    A_KIND,
+    A_LINK_COUNT,
+    EDGE,
+    EXACT,
+    L_LENGTH,
+    L_LIVE,
+    L_VERTEX,
+    LENGTH,
+    LOOKAHEAD,
+    LOW,
+    NODE,
+    S_ALIAS,
+    S_KIND,
+    S_LINK,
+    S_LIVE,
+    SEAT_WORDS,
+    STACK,
+    STACK_TOP,
+    V_SEAT_COUNT,
+    V_SEATS,
+)
+from joingraph.graph.compiled.list_index import exchange
+from joingraph.graph.compiled.machine.kernel import kernel, ld, small, sto
+
+
+@small
+def complete(vd: int, record: int, but: int, also: int) -> bool:
+    """Say whether every alias at a vertex value, but for two, has something live there."""
+    seat = ld(vd, V_SEATS)
+    for _ in range(ld(vd, V_SEAT_COUNT)):
+        who = ld(seat, S_ALIAS)
+        if who != but and who != also and (ld(record, ld(seat, S_LIVE)) & LENGTH) == 0:
+            return False
+        seat += SEAT_WORDS * 8
+    return True
+
+
+@kernel
+def spread(st: int, vd: int, record: int, ad: int, up: int) -> None:
+    """Put on the stack what follows when an alias' first entry comes alive, or its last dies."""
+    seat = ld(vd, V_SEATS)
+    for _ in range(ld(vd, V_SEAT_COUNT)):
+        who = ld(seat, S_ALIAS)
+        if who != ad and ld(seat, S_KIND) >= EDGE and complete(vd, record, ad, who):
+            top = ld(st, STACK_TOP)
+            item = ld(st, STACK) + top * 32
+            sto(item, 0, who)
+            sto(item, 1, ld(seat, S_LINK))
+            sto(item, 2, record)
+            sto(item, 3, up)
+            sto(st, STACK_TOP, top + 1)
+        seat += SEAT_WORDS * 8
+
+
+@small
+def enliven(st: int, ad: int, link: int, record: int, at: int) -> None:
+    """Move an entry to the live ones of its list."""
+    ln = link_of(ad, link)
+    live = ld(record, ld(ln, L_LIVE))
+    exchange(st, ad, link, record, at, live)
+    sto(record, ld(ln, L_LIVE), live + 1)
+    if live == 0:
+        spread(st, ld(ln, L_VERTEX), record, ad, 1)
+
+
+@kernel
+def lay_dead(st: int, ad: int, link: int, record: int, at: int) -> None:
+    """Move an entry that a traversal found to lead nowhere to the dead ones (global)."""
+    ln = link_of(ad, link)
+    live = ld(record, ld(ln, L_LIVE)) - 1
+    exchange(st, ad, link, record, at, live)
+    sto(record, ld(ln, L_LIVE), live)
+
+
+@kernel
+def deaden(st: int, ad: int, link: int, record: int, at: int) -> None:
+    """Move an entry to the dead ones of its list."""
+    ln = link_of(ad, link)
+    live = ld(record, ld(ln, L_LIVE)) - 1
+    exchange(st, ad, link, record, at, live)
+    sto(record, ld(ln, L_LIVE), live)
+    if live == 0:
+        spread(st, ld(ln, L_VERTEX), record, ad, 0)
+
+
+@small
+def turn(st: int, ad: int, link: int, record: int, at: int, up: int) -> None:
+    """Enliven or deaden an entry."""
+    if up:
+        enliven(st, ad, link, record, at)
+    else:
+        deaden(st, ad, link, record, at)
+
+
+@kernel
+def turn_node(st: int, ad: int, node: int, link: int, up: int) -> None:
+    """Note in a node that one of its values became complete, or no longer is.
+
+    With all values complete it is live at each link; with all but one, at that one only.
+    """
+    count = ld(ad, A_LINK_COUNT)
+    step = (1 << 32) | link
+    was = ld(node, 0)
+    sto(node, 0, was + step if up else was - step)
+    rest = was if up else was - step  # without the value that turned
+    others = ((rest >> 32) & 0x3FFFFFFF) - (count - 1)
+    if others == 0:
+        for each in range(count):
+            if each != link:
+                turn_entry(st, ad, node, each, up)
+    elif others == -1:
+        total = count * (count - 1) // 2
+        turn_entry(st, ad, node, total - link - (rest & LOW), up)
+
+
+@small
+def turn_entry(st: int, ad: int, node: int, link: int, up: int) -> None:
+    """Enliven or deaden a node's entry at one of its links."""
+    word = ld(node, 1 + link)
+    turn(st, ad, link, record_at(link_of(ad, link), word >> 32), word & LOW, up)
+
+
+@kernel
+def wake_node(st: int, ad: int, node: int, link: int) -> None:
+    """Enliven a node's entries that lead on, now that its value at a link is complete (global)."""
+    for other in range(ld(ad, A_LINK_COUNT)):
+        if other != link and leads_on(ad, node, other):
+            wake(st, ad, other, record_at(link_of(ad, other), ld(node, 1 + other) >> 32), node)
+
+
+@small
+def wake(st: int, ad: int, link: int, record: int, node: int) -> None:
+    """Enliven a node's entry unless it is alive."""
+    at = ld(node, 1 + link) & LOW
+    if at >= ld(record, ld(link_of(ad, link), L_LIVE)):
+        enliven(st, ad, link, record, at)
+
+
+@kernel
+def leads_on(ad: int, node: int, link: int) -> bool:
+    """Say whether all values of a node but the one at a link are complete."""
+    for other in range(ld(ad, A_LINK_COUNT)):
+        ln = link_of(ad, other)
+        record = record_at(ln, ld(node, 1 + other) >> 32)
+        if other != link and not complete(ld(ln, L_VERTEX), record, ad, ad):
+            return False
+    return True
+
+
+@kernel
+def settle(st: int) -> None:
+    """Carry out all flips that wait."""
+    while ld(st, STACK_TOP) > 0:
+        top = ld(st, STACK_TOP) - 1
+        sto(st, STACK_TOP, top)
+        item = ld(st, STACK) + top * 32
+        ad, link, record, up = ld(item, 0), ld(item, 1), ld(item, 2), ld(item, 3)
+        ln = link_of(ad, link)
+        entries = list_at(st, ln, record)
+        for at in range(ld(record, ld(ln, L_LENGTH)) & LENGTH):
+            entry = ld(entries, at)
+            if ld(ad, A_KIND) == NODE and ld(st, LOOKAHEAD) == EXACT:
+                turn_node(st, ad, node_at(ad, entry), link, up)
+            elif ld(ad, A_KIND) == NODE:
+                wake_node(st, ad, node_at(ad, entry), link)
+            else:
+                far = link_of(ad, 1 - link)
+                other, place = record_at(far, entry >> 32), entry & LOW
+                if ld(st, LOOKAHEAD) == EXACT or place >= ld(other, ld(far, L_LIVE)):
+                    turn(st, ad, 1 - link, other, place, up)

@@ -1,0 +1,1 @@
+"""The machine operations of kernels, and the decorator that compiles and caches them."""

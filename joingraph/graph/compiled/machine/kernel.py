@@ -1,0 +1,226 @@
+"""The machine operations of the kernels, and the decorator that compiles them.
+
+    ld(base, i), sto(base, i, value)     the int64 at base + 8 * i, aligned or not
+    ldb(base, i)                         the byte at base + i, 0 … 255
+    copy8(to, i, of, j), fill8(to, i, v) eight words at once, wherever they lie
+    prefetch(base, i)                    ask for the line at base + 8 * i
+    mix(key)                             a well-mixed 64-bit hash of a word
+    call3(function, a, b, c)             call compiled code by its address
+
+Addresses are int64. There are three modes, settled when this module is imported:
+raw (the default), checked (JOINGRAPH_KERNELS=checked: every access is compared with the fences of
+memory.py and counted as a violation instead of being made) and interpreted (NUMBA_DISABLE_JIT=1).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from pathlib import Path
+from threading import Thread, current_thread, main_thread
+from typing import Any, TypeVar, cast
+
+import numba
+from llvmlite import binding
+from numba import njit, types
+from numba.core.ccallback import CFunc
+
+from joingraph.graph.compiled.machine import llvm_ops
+from joingraph.graph.compiled.machine.kernel_cache import cache_of
+from joingraph.graph.compiled.machine.llvm_ops import FENCES_SYMBOL, MULTIPLIER, SECRET
+from joingraph.graph.compiled.memory.reserved import CHECKED, FENCES, INTERPRETED, byte_at, word_at
+
+F = TypeVar("F", bound=Callable[..., Any])
+Made = TypeVar("Made")
+
+PLUG_SIGNATURE = ((types.int64,) * 3, types.int64)
+_ALL = (1 << 64) - 1
+
+
+def runtime_stamp() -> str:
+    """Name the version of the kernels' code and of numba: cached machine code belongs to one.
+
+    Numba's cache sees changes in a function's own file only, but the code of the kernels it calls
+    is in it too: so its stamp is that of all folders that hold kernels.
+    """
+    digest = hashlib.sha256(f"{numba.__version__} {CHECKED}".encode())
+    for folder in kernel_folders():
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def kernel_folders() -> list[Path]:
+    """List the folders that hold kernels; the stages sit beside the package in a checkout."""
+    package = Path(__file__).parents[3]
+    stages = package if (package / "filters").exists() else package.parent
+    parts = [stages / stage / "compiled" for stage in ("filters", "maintainers", "generators")]
+    return [package / "graph" / "compiled", package / "engines", *parts]
+
+
+STAMP = runtime_stamp()
+
+
+def kernel(function: F) -> F:
+    """Compile a function of int64s, cached on disk; it releases the GIL when Python calls it."""
+    return compiled(function, inline=False)
+
+
+def small(function: F) -> F:
+    """Compile a kernel of a few lines, which is always inlined where it is called."""
+    return compiled(function, inline=True)
+
+
+def compiled(function: F, *, inline: bool) -> F:
+    """Compile a function, unless kernels are interpreted."""
+    if INTERPRETED:
+        return function
+    made: Any = njit(nogil=True, error_model="numpy", forceinline=inline)(function)
+    made._cache = cache_of(function, STAMP)
+    made._compile_for_args = partial(uninterrupted, made._compile_for_args)
+    return cast(F, made)
+
+
+def uninterrupted(work: Callable[..., Made], *given: object) -> Made:
+    """Do work in a thread of its own: signal handlers run in the main thread alone.
+
+    An exception of a handler in the middle of numba would leave it unfit for the rest of the
+    process. Here it is the wait that ends; the work goes on, and who needs it next finds it done.
+    """
+    if current_thread() is not main_thread():
+        return work(*given)
+    done: Future[Made] = Future()
+
+    def do() -> None:
+        try:
+            done.set_result(work(*given))
+        except BaseException as error:  # noqa: BLE001 - it is raised where the work is waited for
+            done.set_exception(error)
+
+    Thread(target=do, name="joingraph-compile", daemon=True).start()
+    return done.result()
+
+
+PLUGS: dict[int, Callable[[int, int, int], int]] = {}  # interpreted: kernels by their address
+
+
+def plug(function: Callable[[int, int, int], int]) -> int:
+    """Compile a kernel that other kernels call by its address; gives the address."""
+    if INTERPRETED:
+        PLUGS[id(function)] = function
+        return id(function)
+    made: Any = CFunc(function, PLUG_SIGNATURE, {}, {"error_model": "numpy"})
+    made._cache = cache_of(function, STAMP)
+    made.compile()
+    _kept.append(made)
+    return int(made.address)
+
+
+_kept: list[Any] = []  # machine code lives as long as its CFunc
+
+
+def mix_twin(key: int) -> int:
+    """Mix as the machine does: the two halves of a 128-bit product, folded."""
+    product = ((key & _ALL) ^ SECRET) * MULTIPLIER
+    folded = (product >> 64) ^ (product & _ALL)
+    return folded - (1 << 64) if folded >> 63 else folded
+
+
+if INTERPRETED:
+
+    def ld(base: int, index: int) -> int:
+        """Load the word at base + 8 * index."""
+        return int(word_at(base + 8 * index).value)
+
+    def ldb(base: int, index: int) -> int:
+        """Load the byte at base + index."""
+        return byte_at(base + index)
+
+    def sto(base: int, index: int, value: int) -> None:
+        """Store a word at base + 8 * index."""
+        assert -(1 << 63) <= value < 1 << 63, "a word has 64 bits"
+        word_at(base + 8 * index).value = int(value)
+
+    def copy8(to: int, i: int, of: int, j: int) -> None:
+        """Copy eight words."""
+        for lane in range(8):
+            sto(to, i + lane, ld(of, j + lane))
+
+    def fill8(to: int, i: int, value: int) -> None:
+        """Store one word eight times."""
+        for lane in range(8):
+            sto(to, i + lane, value)
+
+    def prefetch(base: int, index: int) -> None:
+        """Do nothing: a hint changes no result."""
+
+    def call3(function: int, a: int, b: int, c: int) -> int:
+        """Call a kernel by its address."""
+        return PLUGS[function](a, b, c)
+
+    mix = mix_twin
+
+elif CHECKED:
+    binding.add_symbol(FENCES_SYMBOL, FENCES.ctypes.data)
+
+    @kernel
+    def _inside(low: int, high: int) -> bool:
+        known = llvm_ops.fences()
+        for place in range(llvm_ops.ld(known, 1)):
+            above = llvm_ops.ld(known, 2 + 2 * place) <= low
+            if above and high <= llvm_ops.ld(known, 3 + 2 * place):
+                return True
+        llvm_ops.sto(known, 0, llvm_ops.ld(known, 0) + 1)
+        return False
+
+    @kernel
+    def ld(base: int, index: int) -> int:
+        """Load the word at base + 8 * index."""
+        if _inside(base + 8 * index, base + 8 * index + 8):
+            word: int = llvm_ops.ld(base, index)
+            return word
+        return 0
+
+    @kernel
+    def ldb(base: int, index: int) -> int:
+        """Load the byte at base + index."""
+        if _inside(base + index, base + index + 1):
+            byte: int = llvm_ops.ldb(base, index)
+            return byte
+        return 0
+
+    @kernel
+    def sto(base: int, index: int, value: int) -> None:
+        """Store a word at base + 8 * index."""
+        if _inside(base + 8 * index, base + 8 * index + 8):
+            llvm_ops.sto(base, index, value)
+
+    @kernel
+    def copy8(to: int, i: int, of: int, j: int) -> None:
+        """Copy eight words."""
+        if _inside(to + 8 * i, to + 8 * i + 64) and _inside(of + 8 * j, of + 8 * j + 64):
+            llvm_ops.copy8(to, i, of, j)
+
+    @kernel
+    def fill8(to: int, i: int, value: int) -> None:
+        """Store one word eight times."""
+        if _inside(to + 8 * i, to + 8 * i + 64):
+            llvm_ops.fill8(to, i, value)
+
+    prefetch, mix, call3 = llvm_ops.prefetch, llvm_ops.mix, llvm_ops.call3
+else:
+    ld, ldb, sto, copy8, fill8 = (
+        llvm_ops.ld,
+        llvm_ops.ldb,
+        llvm_ops.sto,
+        llvm_ops.copy8,
+        llvm_ops.fill8,
+    )
+    prefetch, mix, call3 = llvm_ops.prefetch, llvm_ops.mix, llvm_ops.call3
+
+
+def check_fences() -> None:
+    """Raise if a checked kernel has tried to leave its regions."""
+    assert FENCES[0] == 0, f"{FENCES[0]} accesses outside of all regions"

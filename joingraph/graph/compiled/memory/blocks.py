@@ -1,0 +1,104 @@
+"""Blocks that Arrow arrays lie in, filled again once nobody has them any more.
+
+    take -> kernels fill it -> lend -> arrays over it -> the last of them dies -> take ...
+
+To copy a block would cost as much as to fill it, and new memory more than either: the system has
+to find and to clear each page of it. Memory that has just been read is the quickest to write.
+A block with few rows is copied all the same: who keeps them should not keep all of it.
+
+    block    COLUMN_STRIDE words a column | segments
+
+A graph has a block while it runs a batch; between batches blocks are the process' own, by width.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+
+import numpy as np
+
+from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.memory.path_blocks import Paths, read_block
+from joingraph.graph.compiled.memory.reserved import Region, Words, reserve
+
+WORTH_LENDING_ROWS = f.BLOCK_LIMIT
+KEPT_BLOCKS = 4  # of one width, for the next batches
+_pools: dict[int, Blocks] = {}
+
+
+class Blocks:
+    """Blocks of one width: so many are kept for use again, the others are given back."""
+
+    def __init__(self, columns: int, kept: int) -> None:
+        self.segments, self.kept = f.COLUMN_STRIDE * max(1, columns) + 64, kept
+        self.words = self.segments + f.SEGMENT_WORDS * (f.BLOCK_ROWS + 8)
+        self.free: list[Region] = []
+
+    def take(self) -> Region:
+        """Give a block that nobody else has."""
+        try:
+            return self.free.pop()
+        except IndexError:  # another thread may have taken the last one
+            return reserve(self.words)
+
+    def lend(self, block: Region) -> Words:
+        """Give a block's words; it comes back when they, and all that lies over them, are gone."""
+        lease = (ctypes.c_ubyte * (8 * self.words)).from_address(block.address)
+        weakref.finalize(lease, self.give, block).atexit = False
+        return np.frombuffer(memoryview(lease).cast("B"), np.int64)
+
+    def close(self) -> None:
+        """Keep no block from here on."""
+        self.kept = 0
+        self.free.clear()
+
+    def give(self, block: Region) -> None:
+        """Take back a block that nobody has any more."""
+        if len(self.free) < self.kept:
+            self.free.append(block)
+
+
+def pool(columns: int) -> Blocks:
+    """Give the process' blocks of one width."""
+    return _pools.setdefault(columns, Blocks(columns, KEPT_BLOCKS))
+
+
+class Filling:
+    """The block and the segments that kernels write to, from `begin` to `end`."""
+
+    def __init__(self, words: Words, blocks: Blocks) -> None:
+        self.words, self.blocks = words, blocks
+        self.block: Region | None = None
+
+    def begin(self) -> None:
+        """Have a block, and let the kernels write to it."""
+        self._fill(self.block or self.blocks.take())
+
+    def resume(self) -> None:
+        """Let the kernels write to the block that there is; one that runs in silence needs none."""
+        if self.block is not None:
+            self._fill(self.block)
+
+    def end(self) -> None:
+        """Give the block back."""
+        block, self.block = self.block, None
+        if block is not None:
+            self.blocks.give(block)
+
+    def _fill(self, block: Region) -> None:
+        self.block = block
+        self.words[f.OUT] = block.address
+        self.words[f.SEGMENTS] = block.address + 8 * self.blocks.segments
+
+    def paths(self) -> Paths:
+        """Give what the block holds, and a new one to the kernels if it is lent for that."""
+        assert self.block is not None, "kernels have written to it"
+        words, first = self.block.words, self.blocks.segments
+        if self.words[f.ROWS] < WORTH_LENDING_ROWS:
+            return read_block(self.words, words, words[first:])
+        # Replaced before it is lent: an exception in between must not leave it with two owners.
+        filled = self.block
+        self._fill(self.blocks.take())
+        lent = self.blocks.lend(filled)
+        return read_block(self.words, lent, lent[first:], copied=False)

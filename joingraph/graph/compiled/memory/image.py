@@ -1,0 +1,160 @@
+"""The compiled graph's memory as it is, to be written into snapshots and mapped by later processes.
+
+    numbers     how far all is filled, free lists, where NULLs are    a few words, copied
+    heap | records 0 | index 0 | ... | nodes 3 | ... | places         of the graph (state.py)
+    strings | entries | string index                                  of the texts (string_pool.py)
+    keys 0 | key index 0 | ...                                        of indexed keys (keys.py)
+    rows c | nulls c                                                  of an index on column c
+
+None of it holds an address: what lies in another region is told by its distance, which the regions'
+sizes tell in every process (memory.py; where they cannot be had, distances are written anew), and
+where a table begins follows from its size. Names begin with a
+stamp of all that these words depend on: this folder's code, numba, the layout, the look-ahead, the
+machine's order of bytes. Under another stamp they are not found, and the graph is made of rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from joingraph.graph.blocks import Block, Part
+from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.key_index import Keys
+from joingraph.graph.compiled.machine.kernel import STAMP
+from joingraph.graph.compiled.memory.reserved import Words, bytes_at, lay_over
+from joingraph.graph.compiled.memory.state import GraphMemory
+from joingraph.graph.compiled.sorted_index import SortedIndex
+from joingraph.graph.compiled.values import string_pool
+from joingraph.graph.compiled.values.null_columns import Nulls
+from joingraph.graph.compiled.values.string_pool import Interner
+
+FEWEST_BYTES = 4 << 20  # of a graph that is quicker mapped than made of its rows
+ROWS, NULLS = "rows ", "nulls "
+
+
+class Stretch(NamedTuple):
+    """A filled run of memory."""
+
+    name: str
+    address: int
+    size: int
+
+
+class Arrays:
+    """What there is of one graph's memory."""
+
+    def __init__(self, memory: GraphMemory, interner: Interner, keys: Keys, nulls: Nulls) -> None:
+        self.memory, self.interner, self.keys, self.nulls = memory, interner, keys, nulls
+        said = (
+            STAMP,
+            sys.byteorder,
+            memory.layout,
+            int(memory.words[f.LOOKAHEAD]),
+            sorted(keys.of),
+        )
+        self.stamp = hashlib.sha256(repr(said).encode()).hexdigest()[:32]
+
+    def dump(self, indexes: Mapping[str, SortedIndex]) -> Iterator[Block]:
+        """Write everything, to be read before the next change; nothing of a small graph."""
+        stretches = list(self.filled())
+        if sum(each.size for each in stretches) < FEWEST_BYTES:
+            return
+        yield self.block("numbers", np.concatenate([self.spans(), *self.numbers()]))
+        for each in stretches:
+            yield Block(self.stamp + each.name, [bytes_at(each.address, each.size)], is_array=True)
+        for column, index in indexes.items():
+            rows, nulls = index.settled()
+            yield self.block(ROWS + column, rows)
+            yield self.block(NULLS + column, nulls)
+
+    def block(self, name: str, words: Words) -> Block:
+        """Write words that lie elsewhere."""
+        return Block(self.stamp + name, [words.tobytes()], is_array=True)
+
+    def indexes(self, parts: Mapping[str, Part]) -> Iterator[tuple[str, Words, Words]]:
+        """Read the columns that were indexed: rows in order, and those without a value."""
+        begin = self.stamp + ROWS
+        for column in [name.removeprefix(begin) for name in parts if name.startswith(begin)]:
+            nulls = parts[self.stamp + NULLS + column]
+            yield column, words_of(parts[begin + column]), words_of(nulls)
+
+    def restore(self, parts: Mapping[str, Part]) -> None:
+        """Bring an empty graph to what `dump` wrote."""
+        written, numbers = words_of(parts[self.stamp + "numbers"]), self.numbers()
+        vertices = len(self.memory.layout.vertices)
+        ends = np.cumsum([len(each) for each in (self.spans(), *numbers)])
+        spans, *others = np.split(written, ends[:-1])
+        for each, of in zip(numbers, others, strict=True):
+            each[:] = of
+        self.memory.lie_as(spans[:-vertices].tolist())
+        self.interner.make_filled()
+        for table in self.keys.of.values():
+            table.make_filled()
+        for name, address, size in self.filled():
+            part = parts[self.stamp + name]
+            assert len(part.data) == size, "its numbers are of the same moment"
+            lay_over(address, part)
+        self.memory.shift(spans[-vertices:].tolist())
+
+    def spans(self) -> Words:
+        """Give the regions' sizes and distances, with which nothing written has to be changed."""
+        return np.array(
+            [*self.memory.area.sizes, *self.memory.distances(self.memory.area.regions)], np.int64
+        )
+
+    def numbers(self) -> list[Words]:
+        """Give views of the words that say how far all is filled, and which columns held NULL."""
+        memory, words = self.memory, self.memory.words
+        vertices = [memory.vertex(number) for number in range(len(memory.layout.vertices))]
+        vertices += [table.descriptor.words for table in self.keys.of.values()]
+        aliases = [memory.alias(number) for number in range(len(memory.layout.aliases))]
+        return [
+            words[f.TOP : f.TOP + 1],
+            words[f.PLACES_MASK : f.PLACE_COUNT + 1],
+            memory.free_lists,
+            *(each[f.V_MASK : f.V_LIVE + 1] for each in vertices),
+            *(each[f.A_NEXT : f.A_ROWS + 1] for each in aliases),
+            self.interner.state[string_pool.MASK : string_pool.LONGEST + 1],
+            self.nulls.met,
+        ]
+
+    def filled(self) -> Iterator[Stretch]:
+        """List the runs of memory that have something in them."""
+        return (each for each in self.stretches() if each.size)
+
+    def stretches(self) -> Iterator[Stretch]:
+        """List the runs of memory that may be filled, as the numbers tell them."""
+        memory, words, texts = self.memory, self.memory.words, self.interner.state
+        yield Stretch("heap", int(words[f.HEAP]), int(words[f.TOP]) * 8)
+        for number in range(len(memory.layout.vertices)):
+            yield from table_of(str(number), memory.vertex(number))
+        for number in memory.nodes:
+            alias = memory.alias(number)
+            size = int(alias[f.A_NEXT] * alias[f.A_STRIDE]) * 8
+            yield Stretch(f"nodes {number}", int(alias[f.A_RECORDS]), size)
+        yield Stretch("places", int(words[f.PLACES]), int(words[f.PLACES_MASK] + 1) * 16)
+        yield Stretch("strings", int(texts[string_pool.ARENA]), int(texts[string_pool.TOP]))
+        yield Stretch(
+            "entries", int(texts[string_pool.ENTRIES]), int(texts[string_pool.COUNT]) * 16
+        )
+        yield Stretch(
+            "string index", int(texts[string_pool.INDEX]), int(texts[string_pool.MASK] + 1) * 8
+        )
+        for number, table in self.keys.of.items():
+            yield from table_of(f"of keys {number}", table.descriptor.words)
+
+
+def table_of(name: str, vd: Words) -> Iterator[Stretch]:
+    """List the records and the index of a table (table.py)."""
+    yield Stretch(f"records {name}", int(vd[f.V_RECORDS]), int(vd[f.V_NEXT] * vd[f.V_STRIDE]) * 8)
+    yield Stretch(f"index {name}", int(vd[f.V_INDEX]), int(vd[f.V_MASK] + 1) * 8)
+
+
+def words_of(part: Part) -> Words:
+    """Read a part of a file as words."""
+    return np.frombuffer(part.data, np.int64) if len(part.data) else np.empty(0, np.int64)

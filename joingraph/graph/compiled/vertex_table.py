@@ -1,0 +1,244 @@
+"""Vertex values by key: an open-addressing index of dense ids over the records.
+
+    index   | . | hash:id+1 | . | hash:id+1 | ...      capacity = mask + 1, a power of two
+    record  | key words | groups |                      at records + id * stride
+
+In: the address of a vertex descriptor. Out: the address of a record. A slot keeps 32 bits of the
+hash, of which the low ones are its home: growing and removing need no key. The index of capacity
+c lies c words behind the region's start, so each next one lies on untouched, zeroed memory.
+"""
+
+from __future__ import annotations
+
+from joingraph.graph.compiled.fields import (
+    LOW,
+    V_FREE,
+    V_INDEX,
+    V_INDEX_BASE,
+    V_KEY,
+    V_LIVE,
+    V_MASK,
+    V_NEXT,
+    V_RECORDS,
+    V_STRIDE,
+)
+from joingraph.graph.compiled.machine.kernel import kernel, ld, mix, prefetch, small, sto
+
+
+@small
+def hash_of(key: int, count: int) -> int:
+    """Hash the key words at an address to a signed 32-bit number."""
+    if count == 1:
+        return mix(ld(key, 0)) >> 32
+    h = 0
+    for word in range(count):
+        h = mix(h ^ ld(key, word))
+    return h >> 32
+
+
+@small
+def same_key(record: int, key: int, count: int) -> bool:
+    """Say whether a record has the key words at an address."""
+    for word in range(count):  # noqa: SIM110  # kernels have no generators
+        if ld(record, word) != ld(key, word):
+            return False
+    return True
+
+
+@kernel
+def find(vd: int, key: int) -> int:
+    """Give the record of the key at an address, or 0."""
+    count, records, stride = ld(vd, V_KEY), ld(vd, V_RECORDS), ld(vd, V_STRIDE) * 8
+    index, mask = ld(vd, V_INDEX), ld(vd, V_MASK)
+    h = hash_of(key, count)
+    place = h & mask
+    while True:
+        slot = ld(index, place)
+        if slot == 0:
+            return 0
+        if slot >> 32 == h:
+            record = records + ((slot & LOW) - 1) * stride
+            if same_key(record, key, count):
+                return record
+        place = (place + 1) & mask
+
+
+@kernel
+def put(vd: int, key: int) -> int:
+    """Give the record of the key at an address, made if it is new."""
+    count, records, stride = ld(vd, V_KEY), ld(vd, V_RECORDS), ld(vd, V_STRIDE) * 8
+    index, mask = ld(vd, V_INDEX), ld(vd, V_MASK)
+    h = hash_of(key, count)
+    place = h & mask
+    while True:
+        slot = ld(index, place)
+        if slot == 0:
+            break
+        if slot >> 32 == h:
+            record = records + ((slot & LOW) - 1) * stride
+            if same_key(record, key, count):
+                return record
+        place = (place + 1) & mask
+    identity = take_record(vd)
+    record = records + identity * stride
+    for word in range(count):
+        sto(record, word, ld(key, word))
+    settle_slot(vd, identity, h, place)
+    return record
+
+
+@small
+def put_word(vd: int, key: int, stride: int) -> int:
+    """Do what `put` does for a key of one word, given itself, and a stride known beforehand."""
+    records, index, mask = ld(vd, V_RECORDS), ld(vd, V_INDEX), ld(vd, V_MASK)
+    h = mix(key) >> 32
+    place = h & mask
+    while True:
+        slot = ld(index, place)
+        if slot == 0:
+            identity = add_word(vd, key, h, place)
+            return records + identity * (stride * 8)
+        if slot >> 32 == h:
+            record = records + ((slot & LOW) - 1) * (stride * 8)
+            if ld(record, 0) == key:
+                return record
+        place = (place + 1) & mask
+
+
+@small
+def put_absent(vd: int, key: int, slot: int, stride: int) -> int:
+    """Do what `put_word` does for a key that had no record a while ago, but for this empty slot.
+
+    Only inserts came since then, so the key still has none if the slot is empty and of the index.
+    """
+    place = (slot - ld(vd, V_INDEX)) >> 3
+    if 0 <= place <= ld(vd, V_MASK) and ld(slot, 0) == 0:
+        return ld(vd, V_RECORDS) + add_word(vd, key, mix(key) >> 32, place) * (stride * 8)
+    return put_word(vd, key, stride)
+
+
+@kernel
+def add_word(vd: int, key: int, h: int, place: int) -> int:
+    """Make the record of a new key of one word, whose slot is known; gives its id."""
+    identity = take_record(vd)
+    sto(ld(vd, V_RECORDS) + identity * ld(vd, V_STRIDE) * 8, 0, key)
+    settle_slot(vd, identity, h, place)
+    return identity
+
+
+@small
+def settle_slot(vd: int, identity: int, h: int, place: int) -> None:
+    """Write a new value's id into its slot; an index two thirds full grows."""
+    sto(ld(vd, V_INDEX), place, (h << 32) | (identity + 1))
+    live = ld(vd, V_LIVE) + 1
+    sto(vd, V_LIVE, live)
+    if live * 3 > ld(vd, V_MASK) * 2:
+        grow_index(vd)
+
+
+@small
+def take_record(vd: int) -> int:
+    """Give the id of an empty record: the last one freed, or the next."""
+    freed = ld(vd, V_FREE)
+    if freed:
+        record = ld(vd, V_RECORDS) + (freed - 1) * ld(vd, V_STRIDE) * 8
+        sto(vd, V_FREE, ld(record, 0))
+        sto(record, 0, 0)
+        return freed - 1
+    fresh = ld(vd, V_NEXT)
+    sto(vd, V_NEXT, fresh + 1)
+    prefetch(ld(vd, V_RECORDS) + (fresh + 4) * ld(vd, V_STRIDE) * 8, 0)
+    return fresh
+
+
+@kernel
+def grow_index(vd: int) -> None:
+    """Double the index; old slots are read in order, so new ones are written in two runs."""
+    old, capacity = ld(vd, V_INDEX), ld(vd, V_MASK) + 1
+    mask = 2 * capacity - 1
+    index = ld(vd, V_INDEX_BASE) + 2 * capacity * 8
+    for place in range(capacity):
+        slot = ld(old, place)
+        if slot:
+            home = (slot >> 32) & mask
+            while ld(index, home):
+                home = (home + 1) & mask
+            sto(index, home, slot)
+    sto(vd, V_INDEX, index)
+    sto(vd, V_MASK, mask)
+
+
+@kernel
+def drop(vd: int, record: int) -> None:
+    """Take a value without rows out of the index and free its record; its groups read empty."""
+    records, stride, index = ld(vd, V_RECORDS), ld(vd, V_STRIDE), ld(vd, V_INDEX)
+    mask, count = ld(vd, V_MASK), ld(vd, V_KEY)
+    identity = (record - records) // (stride * 8)
+    place = hash_of(record, count) & mask
+    while (ld(index, place) & LOW) != identity + 1:
+        place = (place + 1) & mask
+    close_gap(index, place, mask)
+    for word in range(stride):
+        sto(record, word, 0)
+    sto(record, 0, ld(vd, V_FREE))
+    sto(vd, V_FREE, identity + 1)
+    sto(vd, V_LIVE, ld(vd, V_LIVE) - 1)
+
+
+@kernel
+def close_gap(index: int, gap: int, mask: int) -> None:
+    """Empty a slot, moving back those that were displaced past it."""
+    place = gap
+    while True:
+        place = (place + 1) & mask
+        slot = ld(index, place)
+        if slot == 0:
+            break
+        home = (slot >> 32) & mask
+        if (place - home) & mask >= (place - gap) & mask:
+            sto(index, gap, slot)
+            gap = place
+    sto(index, gap, 0)
+
+
+@small
+def prefetch_slot(vd: int, key: int) -> None:
+    """Ask for the index slot of a key."""
+    prefetch(ld(vd, V_INDEX), hash_of(key, ld(vd, V_KEY)) & ld(vd, V_MASK))
+
+
+@small
+def prefetch_word(vd: int, key: int) -> None:
+    """Ask for the index slot of a key of one word, given itself."""
+    prefetch(ld(vd, V_INDEX), (mix(key) >> 32) & ld(vd, V_MASK))
+
+
+@small
+def likely_word(vd: int, key: int, stride: int) -> int:
+    """Do what `likely_record` does for a key of one word, given itself, and a known stride.
+
+    Where there is no such record, the address of the empty slot is given, made odd to tell it.
+    """
+    index, mask, h = ld(vd, V_INDEX), ld(vd, V_MASK), mix(key) >> 32
+    place = h & mask
+    slot = ld(index, place)
+    while slot != 0 and slot >> 32 != h:
+        place = (place + 1) & mask
+        slot = ld(index, place)
+    if slot == 0:
+        return index + place * 8 + 1
+    return ld(vd, V_RECORDS) + ((slot & LOW) - 1) * (stride * 8)
+
+
+@small
+def likely_record(vd: int, key: int) -> int:
+    """Give the record whose hash is that of the key, or 0: a guess that touches no record."""
+    index, mask, h = ld(vd, V_INDEX), ld(vd, V_MASK), hash_of(key, ld(vd, V_KEY))
+    place = h & mask
+    slot = ld(index, place)
+    while slot != 0 and slot >> 32 != h:
+        place = (place + 1) & mask
+        slot = ld(index, place)
+    if slot == 0:
+        return 0
+    return ld(vd, V_RECORDS) + ((slot & LOW) - 1) * ld(vd, V_STRIDE) * 8

@@ -1,0 +1,185 @@
+"""The join graph in its plain form: the executable specification of the compiled one.
+
+View F join T on userId join R on tweetId, after follower (7, 'ann'), tweet (7, 1),
+retweet (1, 'bob') and again retweet (1, 'bob'):
+
+    vertex 0 <userId>            vertex 1 <tweetId>
+    F <7> ------- {7} ------- T <7><1> ------- {1} ------- R <1>          join tuples, vertex values
+     ('ann',) x1               () x1                        ('bob',) x2   projected tuples, counts
+
+    Graph.tuples[alias][key] -> JoinTuple         key = one vertex value's words per vertex
+    Graph.values[vertex][words] -> VertexValue    .tuples[seat] -> join tuples of one alias there
+    JoinTuple.rows[projected words] -> count
+
+Kept true throughout: a vertex value has a join tuple of some alias, a join tuple has a projected
+tuple, a projected tuple has a count of at least one. Equal words (expressions/words.py) are the
+same value. Follows sections 5 and 6 of the GraphIVM thesis; a vertex may have more
+than two aliases here, and what look-ahead knows is kept per direction (maintainers/lookahead.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from joingraph.expressions.words import Word
+from joingraph.plan.model import Plan
+
+if TYPE_CHECKING:
+    from joingraph.graph.indexes import Index
+
+Row = tuple[Word, ...]
+Key = tuple[Row, ...]  # of an alias: the words of each of its vertex values
+
+
+class Image(NamedTuple):
+    """What one alias keeps of a base row that its filter lets pass."""
+
+    key: Key
+    row: Row
+
+
+class Diff(NamedTuple):
+    """What a diff of a base table is to one alias; no image: the filter drops that side."""
+
+    alias: int
+    pre: Image | None
+    post: Image | None
+
+
+class VertexValue:
+    """One value of a join vertex, and everyone who has it.
+
+    tuples[seat]   the join tuples of the alias with that seat at the vertex, in order of arrival
+    live[seat]     exact look-ahead: how many of them can be completed away from here
+    waiting[seat]  global look-ahead: (join tuple, entry) flagged dead, as nobody live sits there
+    """
+
+    __slots__ = ("live", "tuples", "vertex", "waiting", "words")
+
+    def __init__(self, vertex: int, words: Row, seats: int) -> None:
+        self.vertex, self.words = vertex, words
+        self.tuples: list[dict[JoinTuple, None]] = [{} for _ in range(seats)]
+        self.live = [0] * seats
+        self.waiting: list[dict[tuple[JoinTuple, int], None]] = [{} for _ in range(seats)]
+
+    def __repr__(self) -> str:
+        return f"value {self.words} of vertex {self.vertex}"
+
+
+class JoinTuple:
+    """The vertex values of base rows of one alias, shared by all rows that have them.
+
+    key      the words of its vertex values, by which the graph finds it
+    rows     projected tuple -> how many base rows
+    lacking  exact look-ahead, per entry: how many seats elsewhere have nobody live
+    witness  global look-ahead: entry flagged dead -> the (vertex value, seat) that says so
+    """
+
+    __slots__ = ("alias", "key", "lacking", "rows", "values", "witness")
+
+    def __init__(self, alias: int, key: Key, values: tuple[VertexValue, ...]) -> None:
+        self.alias, self.key, self.values = alias, key, values
+        self.rows: dict[Row, int] = {}
+        self.lacking = [0] * len(values)
+        self.witness: dict[int, tuple[VertexValue, int]] = {}
+
+    def __repr__(self) -> str:
+        return f"join tuple {self.key} of alias {self.alias}"
+
+
+class Change(NamedTuple):
+    """Base rows with a projected tuple of a join tuple came (times > 0) or went (times < 0)."""
+
+    tuple: JoinTuple
+    row: Row
+    times: int
+
+
+class Move(NamedTuple):
+    """One base row went from one projected tuple to another of the same join tuple."""
+
+    tuple: JoinTuple
+    pre: Row
+    post: Row
+
+
+class LookAhead(Protocol):
+    """What the graph knows of whether a path can be completed; every mode gives the same rows."""
+
+    def entered(self, new: JoinTuple) -> None:
+        """Take note of a join tuple that has just been linked."""
+        ...
+
+    def left(self, old: JoinTuple) -> None:
+        """Take note of a join tuple that has just been unlinked."""
+        ...
+
+    def is_open(self, at: JoinTuple, entry: int | None) -> bool:
+        """Say whether a path that came by vertex `entry` (a place) may be completed beyond."""
+        ...
+
+
+class Graph:
+    """All vertex values and join tuples of a view; `seats[alias][place]` is the alias' seat.
+
+    `indexes` are the declared ones, by output column; each lists its alias' projected tuples.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.values: list[dict[Row, VertexValue]] = [{} for _ in plan.vertices]
+        self.tuples: list[dict[Key, JoinTuple]] = [{} for _ in plan.aliases]
+        self.seats = [
+            [plan.vertices[vertex].seat(alias.index) for vertex in alias.vertices]
+            for alias in plan.aliases
+        ]
+        self.indexes: dict[str, Index] = {}
+
+    def count(self, alias: int, image: Image) -> int:
+        """Tell how many base rows an alias holds with this image."""
+        found = self.tuples[alias].get(image.key)
+        return found.rows.get(image.row, 0) if found else 0
+
+    def find(self, vertex: int, words: Row) -> VertexValue | None:
+        """Find a vertex value."""
+        return self.values[vertex].get(words)
+
+    def of_alias(self, alias: int) -> Iterable[JoinTuple]:
+        """Give all join tuples of an alias."""
+        return self.tuples[alias].values()
+
+    def size(self, alias: int) -> int:
+        """Tell how many join tuples an alias has."""
+        return len(self.tuples[alias])
+
+    def indexes_of(self, alias: int) -> list[Index]:
+        """List the declared indexes that an alias' projected tuples are in."""
+        return [index for index in self.indexes.values() if index.slot.alias == alias]
+
+    def link(self, alias: int, key: Key) -> JoinTuple:
+        """Make a join tuple and seat it at its vertex values, made where they are new."""
+        values = tuple(
+            self.value(vertex, words)
+            for vertex, words in zip(self.plan.aliases[alias].vertices, key, strict=True)
+        )
+        new = self.tuples[alias][key] = JoinTuple(alias, key, values)
+        for value, seat in zip(values, self.seats[alias], strict=True):
+            value.tuples[seat][new] = None
+        return new
+
+    def unlink(self, old: JoinTuple) -> None:
+        """Take a join tuple off its vertex values, and away those that nobody has any more."""
+        del self.tuples[old.alias][old.key]
+        for value, seat in zip(old.values, self.seats[old.alias], strict=True):
+            del value.tuples[seat][old]
+            if not any(value.tuples):
+                del self.values[value.vertex][value.words]
+
+    def value(self, vertex: int, words: Row) -> VertexValue:
+        """Find a vertex value, or make it."""
+        found = self.values[vertex].get(words)
+        if found is None:
+            seats = len(self.plan.vertices[vertex].aliases)
+            found = self.values[vertex][words] = VertexValue(vertex, words, seats)
+        return found

@@ -1,0 +1,53 @@
+"""Records that could not be read, with where they came from and why: a file a micro-batch.
+
+    {"table": "tweet", "reason": "...", "origin": "part-7.json", "record": "{\"userId\": x}"}
+
+A micro-batch that is repeated writes the same file again, so a record is never there twice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from joingraph.common.errors import DiffError
+
+SHOWN_CHARS = 200
+
+
+class Dead(NamedTuple):
+    """A record that could not be read."""
+
+    table: str
+    reason: str
+    origin: str
+    record: str
+
+
+def put_away(folder: Path | None, name: str, dead: Sequence[Dead]) -> None:
+    """Write a micro-batch's dead letters to its file; without a folder they stop the pipeline."""
+    if not dead:
+        return
+    if folder is None:
+        first = dead[0]
+        raise DiffError(
+            f"{first.table}: {first.reason}: {first.record:.{SHOWN_CHARS}} (from {first.origin}; "
+            f'{len(dead)} such records in this micro-batch; on_error = "dead_letter" sets them '
+            "aside and goes on)"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    fresh = folder / f".{name}.{os.getpid()}"
+    fresh.write_text("".join(json.dumps(each._asdict()) + "\n" for each in dead), encoding="utf-8")
+    fresh.replace(folder / f"{name}.jsonl")
+
+
+def read_dead(folder: Path) -> list[Dead]:
+    """Read all dead letters back."""
+    return [
+        Dead(**json.loads(line))
+        for path in sorted(folder.glob("*.jsonl"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]

@@ -1,0 +1,1 @@
+"""What a pipeline reports of itself: status, lag, time left."""

@@ -1,0 +1,1 @@
+"""Where view diffs go; a sink is one file."""

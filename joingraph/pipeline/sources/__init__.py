@@ -1,0 +1,1 @@
+"""Sources of base diffs that need no Spark."""

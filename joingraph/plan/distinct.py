@@ -1,0 +1,46 @@
+"""Whether a view's rows tell the base rows apart that they are made of.
+
+    SELECT F.fan, T.id ..., keys follower (author, fan) and tweet (id)
+    id tells the tweet, the tweet its author, author and fan the follower: no two rows are equal
+
+That holds while the declared keys do. It saves looking for equal rows, and decides nothing else.
+"""
+
+from __future__ import annotations
+
+from joingraph.expressions.tree import Column, Expression
+from joingraph.plan.classes import bare
+from joingraph.plan.model import AliasPlan, Plan
+
+
+def are_told_apart(plan: Plan) -> bool:
+    """Hold if the key of every alias follows from what a row shows."""
+    known = {bare(each.value) for each in plan.definition.output}
+    left = list(plan.aliases)
+    while left:
+        told = [alias for alias in left if is_told(plan, alias, known)]
+        if not told:
+            return False
+        for alias in told:
+            left.remove(alias)
+            known |= {bare(each) for key in alias.keys for each in key}
+            known |= classes_of(plan, known)
+    return True
+
+
+def is_told(plan: Plan, alias: AliasPlan, known: set[Expression]) -> bool:
+    """Hold if an alias' table has a key, and all of it is known."""
+    table = plan.definition.tables[alias.table]
+    key = {Column(alias.name, name, table.schema.field(name).type) for name in table.key}
+    return bool(key) and key <= known | classes_of(plan, known)
+
+
+def classes_of(plan: Plan, known: set[Expression]) -> set[Expression]:
+    """Give all that equals something known."""
+    found: set[Expression] = set()
+    for vertex in plan.vertices:
+        for members in vertex.members:
+            equal = {bare(member) for member in members}
+            if equal & known:
+                found |= equal
+    return found

@@ -1,0 +1,65 @@
+"""Where an alias keeps a column of its base table, whether the view shows it or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from joingraph.expressions.evaluate import LAZY_SAFE
+from joingraph.expressions.functions import SAFE
+from joingraph.expressions.tree import Call, Column, Expression
+from joingraph.plan.classes import bare
+from joingraph.plan.model import AliasPlan, Plan, Slot
+
+
+def kept_slot(plan: Plan, alias: AliasPlan, column: Column) -> Slot | None:
+    """Find the place of a column: among what paths read, else in a key that holds it exactly."""
+    if column in plan.slots:
+        return plan.slots[column]
+    for place, key in enumerate(alias.keys):
+        for position, each in enumerate(key):
+            kind = plan.vertices[alias.vertices[place]].types[position]
+            if bare(each) == column and not pa.types.is_floating(kind):
+                return Slot(alias.index, place, position, kind)
+    return None
+
+
+def key_slots(plan: Plan, alias: AliasPlan) -> tuple[Slot, ...]:
+    """Find where an alias keeps its table's key."""
+    table = plan.definition.tables[alias.table]
+    slots = []
+    for name in table.key:
+        slot = kept_slot(plan, alias, Column(alias.name, name, table.schema.field(name).type))
+        assert slot is not None, "the plan was made to keep the keys of indexed tables"
+        slots.append(slot)
+    return tuple(slots)
+
+
+def takes_all(plan: Plan, alias: AliasPlan, table: str) -> bool:
+    """Hold if an alias of a table can drop no row: no condition, no join attribute that is NULL."""
+    if alias.table != table or alias.conditions:
+        return False
+    schema = plan.definition.tables[table].schema
+    joined = [each for key in alias.keys for each in key]
+    return all(isinstance(each, Column) and not schema.field(each.name).nullable for each in joined)
+
+
+def is_total(plan: Plan, expression: Expression) -> bool:
+    """Hold if computing an expression of kept values cannot raise an error."""
+    if expression in plan.slots or not isinstance(expression, Call):
+        return True
+    function = expression.function
+    known = function in SAFE or function in LAZY_SAFE or bare(expression) != expression
+    return known and all(is_total(plan, arg) for arg in expression.args)
+
+
+def kept_parts(plan: Plan, wanted: Expression) -> Iterator[Expression]:
+    """Yield the largest parts of an expression that are kept as they are."""
+    if wanted in plan.slots:
+        yield wanted
+    elif isinstance(wanted, Call):
+        for arg in wanted.args:
+            yield from kept_parts(plan, arg)
+    else:
+        assert not isinstance(wanted, Column), "a column that is read is kept, or a part of what is"

@@ -1,0 +1,89 @@
+"""What people hold before they read a view: how the read will go.
+
+how = graph.explain(where="fan = 'bob'", limit=20)
+print(how)          which way: where the walk starts, what is decided when, how rows are ordered
+how.read()          the read itself, once; printing `how` again tells what it has touched
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+
+from joingraph.expressions.show import show
+from joingraph.plan.model import Plan
+from joingraph.plan.show import vertex_name
+from joingraph.reads.access_paths import AtIndex, AtVertex, Everyone, InOrder, Way, sorting_alias
+from joingraph.reads.requests import Reading, Touched, legs
+
+
+class Explanation:
+    """How a read goes: its way as text, and what it has touched of the graph so far."""
+
+    def __init__(self, plan: Plan, reading: Reading, way: Way, open: Open) -> None:
+        self.touched = Touched()
+        self.text = "\n".join(lines(plan, reading, way))
+        self._reading, self._open = reading, open
+
+    def __str__(self) -> str:
+        tuples, projected = self.touched.join_tuples, self.touched.projected_tuples
+        if not projected:
+            return self.text
+        return f"{self.text}\ntouched  {tuples} join tuples, {projected} projected tuples"
+
+    __repr__ = __str__
+
+    def read(self) -> pa.RecordBatchReader:
+        """Read what is explained; `touched` counts along."""
+        return self._open(self._reading, self.touched)
+
+
+def lines(plan: Plan, reading: Reading, way: Way) -> Iterator[str]:
+    """Tell a read's way: its start, what each step decides, how its order comes about."""
+    at_start, route = legs(plan, way.alias, reading.conditions)
+    yield f"read of {plan.definition.name}"
+    yield f"start    {start_text(plan, way)}"
+    for test in at_start:
+        yield f"         where {show(test)}"
+    for hop, tests in route:
+        yield f"hop      v{hop.vertex} to {plan.aliases[hop.alias].name}"
+        for test in tests:
+            yield f"         where {show(test)}"
+    if reading.order:
+        yield f"order    {order_text(plan, reading, way)}"
+    if reading.limit is not None:
+        yield f"limit    {reading.limit}"
+
+
+def start_text(plan: Plan, way: Way) -> str:
+    """Say which index is used, if any."""
+    name = plan.aliases[way.alias].name
+    match way:
+        case AtVertex(_, vertex, words):
+            values = f"{len(words)} value{'' if len(words) == 1 else 's'}"
+            return f"{name}, vertex index {vertex_name(plan, plan.vertices[vertex])}, {values}"
+        case AtIndex(_, column, spans):
+            is_range = any(span.low is None or span.low != span.high for span in spans)
+            values = f"{len(spans)} value{'' if len(spans) == 1 else 's'}"
+            return f'{name}, secondary index "{column}", {"a range" if is_range else values}'
+        case InOrder(_, column, _, _):
+            return f'{name}, secondary index "{column}", in its order'
+        case Everyone():
+            return f"{name}, full scan"
+
+
+def order_text(plan: Plan, reading: Reading, way: Way) -> str:
+    """Say whether the starts give the order, or the best rows are kept while all come."""
+    entries = ", ".join(
+        f"{show(each.value)} {'DESC' if each.descending else 'ASC'}"
+        f" NULLS {'FIRST' if each.nulls_first else 'LAST'}"
+        for each in reading.order
+    )
+    if sorting_alias(plan, reading) == way.alias:
+        return f"{entries}: sorted start"
+    kept = "all rows sorted" if reading.limit is None else f"heap of {reading.limit}"
+    return f"{entries}: {kept}"
+
+
+Open = Callable[[Reading, Touched], pa.RecordBatchReader]

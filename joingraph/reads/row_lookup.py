@@ -1,0 +1,72 @@
+"""A view row that somebody asks about, as conditions on what the view keeps.
+
+    why(("bob", 9))  ->  words ('bob', 9)    conditions  F.fan = 'bob',  T.id = 9
+
+The conditions lead to the row's paths by an index, as any read's do; they find rows that are equal
+as SQL compares. Whether a row is the very one (-0.0 is not 0.0) is decided by its words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from joingraph.expressions.python_values import python_value
+from joingraph.expressions.tree import Call, Expression, Literal, Value
+from joingraph.expressions.words import Word, to_words
+from joingraph.plan.model import Plan
+from joingraph.reads.access_paths import facts_of, key_words, spread
+from joingraph.sql.definition import Definition, Output
+from joingraph.tables.rows_in import to_table
+from joingraph.tables.table import Table
+
+
+class Asked(NamedTuple):
+    """A row of the view's columns: its words, and what they ask of each column."""
+
+    words: tuple[Word, ...]
+    conditions: tuple[Expression, ...]
+
+
+def ask(definition: Definition, row: object, question: str) -> Asked:
+    """Read a row, a tuple in the view's order or a dict by column, or raise DiffError."""
+    table = to_table([row], Table(definition.name, definition.schema), question)
+    columns = [column.combine_chunks() for column in table.columns]
+    words = tuple(to_words(column)[0] for column in columns)
+    conditions = tuple(
+        condition(output, python_value(column[0]))
+        for output, column in zip(definition.output, columns, strict=True)
+    )
+    return Asked(words, conditions)
+
+
+def condition(output: Output, value: Value) -> Expression:
+    """Say that a column has a value."""
+    if value is None:
+        return Call("is_null", (output.value,), pa.bool_())
+    return Call("equal", (output.value, Literal(value, output.value.type)), pa.bool_())
+
+
+def known_keys(plan: Plan, asked: Asked) -> dict[tuple[int, int], Literal]:
+    """Find which values of keys a row fixes: by vertex, and by class there."""
+    facts = spread(plan, facts_of(asked.conditions))
+    return {
+        (vertex.index, position): facts[member][0]
+        for vertex in plan.vertices
+        for position, (member, *_) in enumerate(vertex.members)
+        if member in facts
+    }
+
+
+def contradictions(plan: Plan, asked: Asked) -> Iterator[tuple[Expression, Expression]]:
+    """Yield members of one class to which a row gives different values."""
+    facts = facts_of(asked.conditions)
+    for vertex in plan.vertices:
+        for members, kind in zip(vertex.members, vertex.types, strict=True):
+            told = [member for member in members if member in facts]
+            for one, other in pairwise(told):
+                if key_words(facts[one], kind) != key_words(facts[other], kind):
+                    yield one, other

@@ -1,0 +1,185 @@
+"""Why a row is not in the view: where its paths break, as a sentence each.
+
+    why_not(("bob", 9))  ->  [Nobody(T)]  ->  [(("T",), "no row of T with id = 9 in the graph")]
+
+Every form of the graph gives the breaks; the sentences are written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from joingraph.expressions.show import brief, show
+from joingraph.expressions.tree import Call, Column, Expression, Literal, aliases_of
+from joingraph.plan.classes import bare
+from joingraph.plan.model import AliasPlan, Plan
+from joingraph.plan.show import vertex_name
+from joingraph.reads.row_lookup import Asked, known_keys
+from joingraph.reads.why import base_name
+
+
+class WhyNot(list[tuple[tuple[str, ...], str]]):
+    """Where the paths of a row break: (aliases, reason); printing lists the reasons."""
+
+    def __str__(self) -> str:
+        return "\n".join(f"{', '.join(aliases)}: {reason}" for aliases, reason in self) or (
+            "the row is in the view; why(row) shows its paths"
+        )
+
+
+class Nobody(NamedTuple):
+    """No row of an alias has what the row asks of it."""
+
+    alias: int
+
+
+class Unequal(NamedTuple):
+    """The row gives two values to what is one in every row."""
+
+    one: Expression
+    other: Expression
+
+
+class Apart(NamedTuple):
+    """Both sides of a hop have rows for it, and none of them meet."""
+
+    near: int
+    alias: int
+    vertex: int
+
+
+class Untrue(NamedTuple):
+    """A condition over several aliases is not TRUE on any path that comes so far."""
+
+    test: Expression
+    false: int
+    null: int
+
+
+class Equal(NamedTuple):
+    """The view has a row that SQL holds equal, yet it is not the same."""
+
+
+Break = Nobody | Unequal | Apart | Untrue | Equal
+
+
+def breaks_text(plan: Plan, asked: Asked, breaks: Sequence[Break]) -> WhyNot:
+    """Say where the paths of a row break, in sentences."""
+    return WhyNot((aliases(plan, each), reason(plan, asked, each)) for each in breaks)
+
+
+def aliases(plan: Plan, found: Break) -> tuple[str, ...]:
+    """Name the aliases that a break concerns, in the view's order."""
+    names = [alias.name for alias in plan.aliases]
+    match found:
+        case Nobody(alias):
+            return (names[alias],)
+        case Apart(near, alias, _):
+            concerned = frozenset((names[near], names[alias]))
+        case Unequal(one, other):
+            concerned = aliases_of(one) | aliases_of(other)
+        case Untrue(test, _, _):
+            concerned = aliases_of(test)
+        case Equal():
+            concerned = frozenset(names)
+    return tuple(name for name in names if name in concerned)
+
+
+def reason(plan: Plan, asked: Asked, found: Break) -> str:
+    """Say what broke."""
+    match found:
+        case Nobody(alias):
+            return nobody_text(plan, asked, alias)
+        case Unequal(one, other):
+            return f"{brief(show(one))} and {brief(show(other))} are equal in every row of the view"
+        case Apart(near, alias, vertex):
+            names = " and ".join(plan.aliases[each].name for each in sorted((near, alias)))
+            said = " and ".join(vertex_demands(plan, asked, vertex))
+            at = f"{vertex_name(plan, plan.vertices[vertex])}{f' where {said}' if said else ''}"
+            return f"{names} have rows for it, but nobody meets at {at}"
+        case Untrue(test, false, null):
+            if not aliases_of(test):
+                return f"{brief(show(test))} in no row of the view"
+            kind = "residual predicate" if test in plan.residuals else "the row's"
+            return f"{kind} {brief(show(test))} is {outcome(false, null)}"
+        case Equal():
+            return "the view has an equal row, but not this one: -0.0 and 0.0 are two values"
+
+
+def outcome(false: int, null: int) -> str:
+    """Say what a condition is on the candidate paths."""
+    total = false + null
+    paths = "the only candidate path" if total == 1 else f"all {total} candidate paths"
+    if false and null:
+        return f"FALSE on {false} and NULL on {null} of {paths}"
+    return f"{'NULL' if null else 'FALSE'} on {paths}"
+
+
+def nobody_text(plan: Plan, asked: Asked, alias: int) -> str:
+    """Say what no row of an alias has, and which rows the graph does not hold.
+
+    A base row with NULL in a join attribute joins nothing and is not kept, so the graph cannot
+    know if there is one that has all else: the reader is told that it would not be held.
+    """
+    mine = plan.aliases[alias]
+    said = " and ".join(demands(plan, asked, alias))
+    text = f"no row of {mine.name}{f' with {said}' if said else ''} in the graph"
+    held = [*map(show, mine.conditions), *not_null(plan, asked, mine)]
+    return f"{text} (it holds only rows with {brief(' AND '.join(held))})" if held else text
+
+
+def not_null(plan: Plan, asked: Asked, alias: AliasPlan) -> Iterator[str]:
+    """Yield what of an alias' keys may be NULL in a base row, unless the row fixes its value."""
+    known = known_keys(plan, asked)
+    schema = plan.definition.tables[alias.table].schema
+    for vertex, members in zip(alias.vertices, alias.keys, strict=True):
+        for position, member in enumerate(map(bare, members)):
+            if (vertex, position) not in known and may_be_null(member, schema):
+                yield f"{show(member)} IS NOT NULL"
+
+
+def may_be_null(member: Expression, schema: pa.Schema) -> bool:
+    """True if a base row may lack a key; neither of the two keys of `a <=> b` is ever NULL."""
+    match member:
+        case Column(_, name):
+            return bool(schema.field(name).nullable)
+        case Call("is_null"):
+            return False
+        case Call("coalesce", (*_, Literal(value))):
+            return value is None
+        case _:
+            return True
+
+
+def demands(plan: Plan, asked: Asked, alias: int) -> list[str]:
+    """List what a row asks of one alias, as conditions on its base columns."""
+    mine = plan.aliases[alias]
+    own = [each for each in asked.conditions if aliases_of(each) == frozenset({mine.name})]
+    texts = dict.fromkeys(map(demand_text, own))
+    for vertex in mine.vertices:
+        texts |= dict.fromkeys(vertex_demands(plan, asked, vertex, alias))
+    return list(texts)
+
+
+def demand_text(condition: Expression) -> str:
+    """Write what a row asks of one column."""
+    assert isinstance(condition, Call), "a row asks for a value, or for NULL"
+    value = condition.args[0]
+    if condition.function == "is_null":
+        return f"{base_name(value)} IS NULL"
+    return f"{base_name(value)} = {show(condition.args[1])}"
+
+
+def vertex_demands(plan: Plan, asked: Asked, vertex: int, alias: int | None = None) -> list[str]:
+    """List what a row fixes at a vertex, in the words of one alias there."""
+    at = plan.vertices[vertex]
+    seat = 0 if alias is None else at.seat(alias)
+    known = known_keys(plan, asked)
+    return [
+        f"{base_name(members[seat])} = {show(known[vertex, position])}"
+        for position, members in enumerate(at.members)
+        if (vertex, position) in known
+    ]

@@ -1,0 +1,1 @@
+"""What Spark needs of a machine: Java, jars, a session."""

@@ -1,0 +1,1 @@
+"""The Spark data source `joingraph`: a view, or its view diffs."""

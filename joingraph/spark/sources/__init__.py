@@ -1,0 +1,1 @@
+"""Sources of base diffs as streaming DataFrames."""

@@ -1,0 +1,1 @@
+"""CREATE TABLE text, Arrow schemas and Spark schemas -> declared tables."""

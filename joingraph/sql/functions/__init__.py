@@ -1,0 +1,1 @@
+"""Scalar SQL -> typed expressions; expressions/functions/ evaluates them, by the same names."""

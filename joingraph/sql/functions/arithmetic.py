@@ -1,0 +1,286 @@
+"""Arithmetic and mathematics: result types, and which function each dialect means.
+
+7 / 2      spark, duckdb 3.5     postgres, sqlite 3
+1 / 0      spark, postgres fail  duckdb infinity      sqlite NULL
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+import pyarrow as pa
+from sqlglot import exp
+
+from joingraph.expressions.tree import Expression, Literal
+from joingraph.expressions.types import (
+    DECIMAL_DIGITS,
+    FLOATS,
+    INTEGERS,
+    UNSIGNED,
+    decimal_of,
+    sql_name,
+    wider_integer,
+)
+from joingraph.sql.functions.binding import (
+    UNTYPED,
+    Binder,
+    Rule,
+    adapted,
+    call,
+    fold,
+    is_decimal,
+    is_integer,
+    only,
+    required,
+    settle,
+    short_decimal,
+    unify,
+)
+from joingraph.sql.functions.dates import bind_interval, shift
+from joingraph.sql.functions.decimals import decimal_result
+from joingraph.sql.text.refusal import Refusal
+
+_NAMES: dict[type[exp.Expr], str] = {
+    exp.Add: "add",
+    exp.Sub: "subtract",
+    exp.Mul: "multiply",
+    exp.Mod: "remainder",
+}
+_BITS: dict[type[exp.Expr], str] = {
+    exp.BitwiseAnd: "bit_and",
+    exp.BitwiseOr: "bit_or",
+    exp.BitwiseXor: "bit_xor",
+}
+
+
+def bind_arithmetic(node: exp.Expr, bind: Binder) -> Expression:
+    """a + b, a - b, a * b, a % b."""
+    only(node, "this", "expression")
+    sides = [required(node, name) for name in ("this", "expression")]
+    if any(isinstance(side, exp.Interval) for side in sides):
+        return bind_interval(node, bind)
+    bound = [bind(side) for side in sides]
+    if any(pa.types.is_temporal(side.type) for side in bound):
+        return shift(node, bound, bind)
+    name = _NAMES[type(node)]
+    a, b = as_operands(node, bound, bind)
+    if is_decimal(a.type) and is_decimal(b.type):
+        function = "remainder_nonzero" if name == "remainder" else name
+        return call(function, _decimal_type(node, name, (a, b), bind), a, b)
+    if name == "remainder":
+        return _remainder(node, a, b, bind)
+    if a.type in INTEGERS:
+        return call(name, a.type, a, b)
+    if bind.dialect == "postgres":
+        return call(f"{name}_strict", a.type, a, b)
+    result = call(name, a.type, a, b)
+    return call("null_if_nan", a.type, result) if bind.dialect == "sqlite" else result
+
+
+def operands(node: exp.Expr, bind: Binder) -> tuple[Expression, Expression]:
+    """Bind both sides of an operator."""
+    return as_operands(node, [bind.part(node, "this"), bind.part(node, "expression")], bind)
+
+
+def as_operands(
+    node: exp.Expr, bound: list[Expression], bind: Binder
+) -> tuple[Expression, Expression]:
+    """Take two bound sides as operands: two decimals as they are, else in one type."""
+    names = ("this", "expression")
+    if any(isinstance(required(node, name), exp.BitwiseNot) for name in names):
+        why = "dialects apply ~ before or after the other operator"
+        raise Refusal(node, node.sql(), why, "add parentheses")
+    sides = [
+        bind.as_number(required(node, name), side) for name, side in zip(names, bound, strict=True)
+    ]
+    if sides == [UNTYPED, UNTYPED]:
+        raise Refusal(node, node.sql(), "NULL alone has no type", "write CAST(NULL AS …)")
+    types = [side.type for side in sides]
+    approximate = any(type in FLOATS or type == pa.null() for type in types)
+    if any(is_decimal(type) for type in types) and not approximate:
+        return _decimal(sides[0], bind), _decimal(sides[1], bind)
+    if all(type in INTEGERS for type in types):
+        return _integers(node, sides, bind)
+    a, b = unify(node, sides, bind)
+    return a, b
+
+
+def _decimal(side: Expression, bind: Binder) -> Expression:
+    """Give an operand beside a decimal as a decimal; Spark counts a constant's own digits."""
+    if is_integer(side) and bind.dialect == "spark":
+        return short_decimal(side)
+    type = decimal_of(side.type, bigint_digits=20 if bind.dialect == "spark" else 19)
+    assert type is not None
+    return settle(side, type)
+
+
+def _decimal_type(
+    node: exp.Expr, name: str, sides: tuple[Expression, Expression], bind: Binder
+) -> pa.DataType:
+    type = decimal_result(name, sides[0].type, sides[1].type, bind.dialect)
+    if type is None:
+        why = "the result may need more than 38 digits"
+        raise Refusal(node, node.sql(), why, "CAST the operands to shorter decimals")
+    return type
+
+
+def _integers(
+    node: exp.Expr, sides: list[Expression], bind: Binder
+) -> tuple[Expression, Expression]:
+    """Bring integers to the type of the result; DuckDB computes mixed signs in BIGINT."""
+    sides = adapted(sides, bind.dialect, comparing=False)
+    types = [side.type for side in sides]
+    if sum(type in UNSIGNED for type in types) == 1:
+        signed, unsigned = sorted(types, key=UNSIGNED.__contains__)
+        if signed.bit_width <= unsigned.bit_width and unsigned.bit_width < 64:
+            return settle(sides[0], pa.int64()), settle(sides[1], pa.int64())
+    if bind.dialect == "duckdb" and wider_integer(*(side.type for side in sides)) is None:
+        return _huge(node, _decimal(sides[0], bind), _decimal(sides[1], bind))
+    a, b = unify(node, sides, bind)
+    return a, b
+
+
+def _huge(node: exp.Expr, a: Expression, b: Expression) -> tuple[Expression, Expression]:
+    """Compute with decimals where DuckDB has HUGEINT, of 39 digits: a product could need them."""
+    if isinstance(node, exp.Mul) and a.type.precision + b.type.precision > DECIMAL_DIGITS:
+        why = "the result may need more than 38 digits"
+        raise Refusal(node, node.sql(), why, "CAST the operands to shorter types")
+    return a, b
+
+
+def _remainder(node: exp.Expr, a: Expression, b: Expression, bind: Binder) -> Expression:
+    """a % b, not for decimals: what zero does differs, and the lowest integer % -1."""
+    if bind.dialect == "sqlite":
+        if a.type in FLOATS or "start" in node.meta:
+            raise Refusal(node, node.sql(), "% is taken for integers only in dialect sqlite")
+        return call("remainder", a.type, a, call("null_if_zero", b.type, b))
+    if a.type in FLOATS and bind.dialect == "postgres":
+        raise Refusal(node, node.sql(), "Postgres has no % for DOUBLE PRECISION")
+    if bind.dialect == "duckdb":
+        return call("remainder" if a.type in FLOATS else "remainder_strict", a.type, a, b)
+    return call("remainder_nonzero", a.type, a, b)
+
+
+def bind_division(node: exp.Expr, bind: Binder) -> Expression:
+    """a / b."""
+    only(node, "this", "expression", "typed", "safe")
+    a, b = operands(node, bind)
+    if is_decimal(a.type) and bind.dialect == "spark":
+        return call("divide_nonzero", _decimal_type(node, "divide", (a, b), bind), a, b)
+    if is_decimal(a.type) and bind.dialect == "postgres":
+        why = "Postgres chooses the number of digits by the values"
+        raise Refusal(node, node.sql(), why, "write CAST(… AS DOUBLE PRECISION)")
+    if a.type in INTEGERS and bind.dialect in ("postgres", "sqlite"):
+        return _whole(a, b, bind)
+    type = a.type if a.type in FLOATS and bind.dialect != "spark" else pa.float64()
+    a, b = settle(a, type), settle(b, type)
+    if bind.dialect == "duckdb":
+        return call("divide", type, a, b)
+    if bind.dialect == "sqlite":
+        quotient = call("divide", type, a, call("null_if_zero", type, b))
+        return call("null_if_nan", type, quotient)
+    return call("divide_strict" if bind.dialect == "postgres" else "divide_nonzero", type, a, b)
+
+
+def _whole(a: Expression, b: Expression, bind: Binder) -> Expression:
+    if bind.dialect == "sqlite":
+        b = call("null_if_zero", b.type, b)
+    return call("divide_whole", a.type, a, b)
+
+
+def bind_whole_division(node: exp.Expr, bind: Binder) -> Expression:
+    """a DIV b (Spark, always BIGINT) and a // b (DuckDB), for integers."""
+    only(node, "this", "expression")
+    a, b = operands(node, bind)
+    if a.type not in INTEGERS:
+        raise Refusal(node, node.sql(), f"taken for integers only, this is {sql_name(a.type)}")
+    if bind.dialect == "spark":
+        a, b = settle(a, pa.int64()), settle(b, pa.int64())
+    return _whole(a, b, bind)
+
+
+def bind_negation(node: exp.Expr, bind: Binder) -> Expression:
+    """-a; a negative constant is one constant, so that -2147483648 is an INT."""
+    only(node, "this")
+    inner = required(node, "this")
+    if isinstance(inner, exp.Literal) and not inner.is_string:
+        positive = bind_literal(inner, bind, sign=-1)
+        if positive.type not in FLOATS:
+            return positive
+    bound = bind.number(inner)
+    if bound == UNTYPED:
+        return UNTYPED
+    return call("negate", bound.type, bound)
+
+
+def bind_literal(node: exp.Expr, bind: Binder, *, sign: int = 1) -> Literal:
+    """A constant: text, or a number in the type that its dialect reads."""
+    text = node.name
+    if node.args.get("is_string"):
+        return Literal(text, pa.string())
+    if not text.isdigit():
+        return _fraction(node, text, bind, sign)
+    value = sign * int(text)
+    narrow = int(text) if bind.dialect == "postgres" else value
+    types = (pa.int64(),) if bind.dialect == "sqlite" else (pa.int32(), pa.int64())
+    for type in types:
+        if fold(Literal(narrow, pa.int64()), type) is not None:
+            return Literal(value, type)
+    if bind.dialect in ("spark", "postgres") and len(text) <= 38:
+        return short_decimal(Literal(value, pa.int64()))
+    raise Refusal(node, text, "the number is too large")
+
+
+def _fraction(node: exp.Expr, text: str, bind: Binder, sign: int) -> Literal:
+    scientific = "e" in text.lower()
+    if bind.dialect == "sqlite" or (scientific and bind.dialect != "postgres"):
+        if math.isinf(float(text)):
+            raise Refusal(node, text, "the number is too large")
+        return Literal(sign * float(text), pa.float64())
+    if scientific:
+        raise Refusal(node, text, "not taken in dialect postgres", "write the digits out")
+    whole, _, digits = text.partition(".")
+    significant = whole if bind.dialect == "duckdb" else whole.lstrip("0")
+    precision = max(len(significant) + len(digits), 1)
+    if precision > 38:
+        raise Refusal(node, text, "the number has more than 38 digits")
+    value = Decimal(text)
+    signed = value.copy_sign(sign) if value else value  # a decimal knows no -0.0
+    return Literal(signed, pa.decimal128(precision, len(digits)))
+
+
+def bind_bits(node: exp.Expr, bind: Binder) -> Expression:
+    """a & b, a | b, a ^ b; dialects order them differently, so mixing needs parentheses."""
+    only(node, "this", "expression")
+    for name in ("this", "expression"):
+        side = required(node, name)
+        if isinstance(side, (*_BITS, exp.DPipe)) and type(side) is not type(node):
+            why = "dialects group such operators differently"
+            raise Refusal(node, node.sql(), why, "add parentheses")
+    a, b = operands(node, bind)
+    if a.type not in INTEGERS:
+        raise Refusal(node, node.sql(), f"bits are taken of integers, this is {sql_name(a.type)}")
+    return call(_BITS[type(node)], a.type, a, b)
+
+
+def bind_bit_not(node: exp.Expr, bind: Binder) -> Expression:
+    """~a."""
+    only(node, "this")
+    bound = bind.number(required(node, "this"))
+    if bound.type not in INTEGERS:
+        raise Refusal(
+            node, node.sql(), f"bits are taken of integers, this is {sql_name(bound.type)}"
+        )
+    return call("bit_not", bound.type, bound)
+
+
+RULES: dict[type[exp.Expr], Rule] = {
+    **dict.fromkeys(_NAMES, bind_arithmetic),
+    exp.Div: bind_division,
+    exp.IntDiv: bind_whole_division,
+    exp.Neg: bind_negation,
+    exp.Literal: bind_literal,
+    **dict.fromkeys(_BITS, bind_bits),
+    exp.BitwiseNot: bind_bit_not,
+}

@@ -1,0 +1,206 @@
+"""Dates and timestamps: parts of them, differences, and moving them by an interval."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from sqlglot import exp
+
+from joingraph.expressions.tree import Expression, Literal
+from joingraph.expressions.types import INTEGERS, TIMESTAMP, sql_name
+from joingraph.sql.functions.binding import (
+    UNTYPED,
+    Binder,
+    Rule,
+    call,
+    moment,
+    only,
+    required,
+    settle,
+)
+from joingraph.sql.text.refusal import Refusal
+
+DATE = pa.date32()
+_SECOND = 1_000_000
+_MICROS = {
+    "WEEK": 604_800 * _SECOND,
+    "DAY": 86_400 * _SECOND,
+    "HOUR": 3_600 * _SECOND,
+    "MINUTE": 60 * _SECOND,
+    "SECOND": _SECOND,
+}
+_DAYS = {"WEEK": 7, "DAY": 1}
+_FIELDS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
+
+
+def bind_field(node: exp.Expr, bind: Binder) -> Expression:
+    """YEAR(d), MONTH(d), DAY(d), HOUR(t), MINUTE(t), SECOND(t)."""
+    only(node, "this")
+    name = "DAY" if isinstance(node, exp.DayOfMonth) else node.key.upper()
+    subject = required(node, "this")
+    if isinstance(subject, exp.TsOrDsToDate):  # sqlglot's own addition
+        subject = required(subject, "this")
+    return _field(node, name, bind_moment(subject, bind), bind)
+
+
+def bind_extract(node: exp.Expr, bind: Binder) -> Expression:
+    """EXTRACT(YEAR FROM d)."""
+    only(node, "this", "expression")
+    name = required(node, "this").name.upper()
+    if name not in _FIELDS:
+        raise Refusal(node, node.sql(), f"EXTRACT takes {', '.join(_FIELDS)}")
+    subject = bind_moment(required(node, "expression"), bind)
+    if name == "SECOND" and bind.dialect in ("spark", "postgres"):
+        return call("second_exact", pa.decimal128(8, 6), settle(subject, TIMESTAMP))
+    return _field(node, name, subject, bind)
+
+
+def _field(node: exp.Expr, name: str, subject: Expression, bind: Binder) -> Expression:
+    if name in ("HOUR", "MINUTE", "SECOND"):
+        subject = settle(subject, TIMESTAMP)
+    types = {"spark": pa.int32(), "duckdb": pa.int64(), "postgres": pa.decimal128(10, 0)}
+    return call(name.lower(), types[bind.dialect], subject)
+
+
+def bind_moment(node: exp.Expr, bind: Binder) -> Expression:
+    """Bind a date or a timestamp without time zone."""
+    return as_moment(node, bind(node))
+
+
+def as_moment(node: exp.Expr, bound: Expression) -> Expression:
+    """Take what a node was bound to as a date or timestamp, or refuse it."""
+    if bound == UNTYPED:
+        return Literal(None, TIMESTAMP)
+    if bound.type in (DATE, TIMESTAMP):
+        return bound
+    if pa.types.is_timestamp(bound.type):
+        raise Refusal(node, node.sql(), "the answer depends on the session's time zone")
+    raise Refusal(
+        node,
+        node.sql(),
+        f"a DATE or TIMESTAMP is needed here, this is {sql_name(bound.type)}",
+        "write CAST(… AS DATE)",
+    )
+
+
+def bind_date(node: exp.Expr, bind: Binder) -> Expression:
+    """Bind a date; a timestamp loses its time of day."""
+    return settle(bind_moment(node, bind), DATE)
+
+
+def bind_to_date(node: exp.Expr, bind: Binder) -> Expression:
+    """TO_DATE(x): CAST(x AS DATE)."""
+    only(node, "this", "safe")
+    subject = bind.part(node, "this")
+    if isinstance(subject, Literal) and isinstance(subject.value, str):
+        return moment(node, subject.value, DATE)
+    if subject.type == pa.string():
+        return call("parse", DATE, subject)
+    return settle(as_moment(node, subject), DATE)
+
+
+def bind_days_between(node: exp.Expr, bind: Binder) -> Expression:
+    """DATEDIFF(late, early) in Spark, DATE_DIFF('day', early, late) in DuckDB: days."""
+    only(node, "this", "expression", "unit", "date_part_boundary")
+    unit = node.args.get("unit")
+    if (unit is None) != (bind.dialect == "spark") or (unit is not None and unit.name != "DAY"):
+        raise Refusal(node, node.sql(), "only differences in days are taken")
+    parts = [_without_wrapper(required(node, name)) for name in ("this", "expression")]
+    type = pa.int32() if bind.dialect == "spark" else pa.int64()
+    return call("days_between", type, *(bind_date(part, bind) for part in parts))
+
+
+def _without_wrapper(node: exp.Expr) -> exp.Expr:
+    return required(node, "this") if isinstance(node, exp.TsOrDsToDate) else node
+
+
+def bind_interval(node: exp.Expr, bind: Binder) -> Expression:
+    """moment + INTERVAL 3 DAY, INTERVAL 3 DAY + moment, moment - INTERVAL 3 DAY."""
+    left, right = required(node, "this"), required(node, "expression")
+    if isinstance(left, exp.Interval) and isinstance(node, exp.Add):
+        left, right = right, left
+    if not isinstance(right, exp.Interval) or not isinstance(node, exp.Add | exp.Sub):
+        raise Refusal(node, node.sql(), "an interval is added to or taken from a date or timestamp")
+    unit, count = interval_length(right)
+    if isinstance(node, exp.Sub):
+        count = -count
+    return moved(node, bind_moment_zoned(left, bind), (unit, count), bind)
+
+
+def shift(node: exp.Expr, sides: list[Expression], bind: Binder) -> Expression:
+    """date + 3, 3 + date, date - 3, and in DuckDB and Postgres date - date."""
+    a, b = sides
+    adding = isinstance(node, exp.Add)
+    if adding and b.type == DATE:
+        a, b = b, a
+    is_known = bind.dialect != "sqlite" and isinstance(node, exp.Add | exp.Sub)
+    if is_known and a.type == DATE and b.type in INTEGERS:
+        return call("add_days" if adding else "subtract_days", DATE, a, b)
+    if is_known and a.type == b.type == DATE and not adding and bind.dialect != "spark":
+        return call("days_between", pa.int64() if bind.dialect == "duckdb" else pa.int32(), a, b)
+    names = f"{sql_name(a.type)} and {sql_name(b.type)}"
+    raise Refusal(node, node.sql(), f"{names} do not go together", "DATEDIFF gives days")
+
+
+def bind_moment_zoned(node: exp.Expr, bind: Binder) -> Expression:
+    """Bind a date or a timestamp with or without time zone."""
+    bound = bind(node)
+    return bound if pa.types.is_timestamp(bound.type) else as_moment(node, bound)
+
+
+def moved(
+    node: exp.Expr, subject: Expression, interval: tuple[str, int], bind: Binder
+) -> Expression:
+    """Move a date or timestamp by some units; in Spark a date moved by days is a date."""
+    unit, count = interval
+    if bind.dialect == "sqlite":
+        raise Refusal(node, node.sql(), "SQLite has no intervals")
+    if bind.dialect == "spark" and subject.type == DATE:
+        if unit not in _DAYS:
+            raise Refusal(node, node.sql(), "the answer depends on the session's time zone")
+        return call("add_days", DATE, subject, Literal(count * _DAYS[unit], pa.int64()))
+    if subject.type not in (DATE, TIMESTAMP) and unit in _DAYS:
+        raise Refusal(node, node.sql(), "the answer depends on the session's time zone")
+    if subject.type == DATE:
+        subject = settle(subject, TIMESTAMP)
+    return call("add_micros", subject.type, subject, Literal(count * _MICROS[unit], pa.int64()))
+
+
+def interval_length(interval: exp.Interval) -> tuple[str, int]:
+    """Read the unit and the count of an interval."""
+    only(interval, "this", "unit")
+    unit, count = interval.args.get("unit"), interval.args.get("this")
+    name = unit.name.upper() if isinstance(unit, exp.Expr) else ""
+    digits = count.name if isinstance(count, exp.Literal) else ""
+    if name not in _MICROS or not digits.removeprefix("-").isdigit():
+        why = f"an interval is a whole constant of {', '.join(_MICROS)}"
+        raise Refusal(interval, interval.sql(), why)
+    return name, int(digits)
+
+
+def bind_date_add(node: exp.Expr, bind: Binder) -> Expression:
+    """DATE_ADD(d, 3) and DATE_SUB(d, 3) in Spark, DATE_ADD(d, INTERVAL 3 DAY) in DuckDB."""
+    only(node, "this", "expression", "unit")
+    amount = required(node, "expression")
+    if isinstance(amount, exp.Interval) and bind.dialect == "duckdb":
+        subject = bind_moment_zoned(required(node, "this"), bind)
+        return moved(node, subject, interval_length(amount), bind)
+    unit = node.args.get("unit")
+    if isinstance(amount, exp.Interval) or (unit is not None and unit.name.upper() != "DAY"):
+        raise Refusal(node, node.sql(), "only whole days are added", "write d + INTERVAL …")
+    days = bind.number(amount)
+    if days.type not in INTEGERS or days.type == pa.int64():
+        raise Refusal(node, node.sql(), f"INT days are needed, this is {sql_name(days.type)}")
+    return call("add_days", DATE, bind_date(required(node, "this"), bind), days)
+
+
+RULES: dict[type[exp.Expr], Rule] = {
+    **dict.fromkeys(
+        (exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.Hour, exp.Minute, exp.Second),
+        bind_field,
+    ),
+    exp.Extract: bind_extract,
+    exp.TsOrDsToDate: bind_to_date,
+    exp.DateDiff: bind_days_between,
+    exp.TsOrDsAdd: bind_date_add,
+    exp.DateAdd: bind_date_add,
+}

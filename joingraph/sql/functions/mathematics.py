@@ -1,0 +1,144 @@
+"""ABS, SIGN, FLOOR, CEIL, ROUND, SQRT, EXP, LN, POWER: their types and what each dialect means."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from sqlglot import exp
+
+from joingraph.expressions.tree import Expression, Literal
+from joingraph.expressions.types import INTEGERS, UNSIGNED
+from joingraph.sql.functions.binding import UNTYPED, Binder, Rule, call, is_decimal, only, settle
+from joingraph.sql.text.refusal import Refusal
+
+DOUBLE = pa.float64()
+
+
+def _operand(node: exp.Expr, bind: Binder) -> Expression:
+    bound = bind.number(node.this)
+    if bound == UNTYPED:
+        raise Refusal(node, node.sql(), "NULL alone has no type", "write CAST(NULL AS …)")
+    return bound
+
+
+def bind_abs(node: exp.Expr, bind: Binder) -> Expression:
+    """ABS(a), in the type of a."""
+    only(node, "this")
+    bound = _operand(node, bind)
+    return call("abs", bound.type, bound)
+
+
+def bind_sign(node: exp.Expr, bind: Binder) -> Expression:
+    """SIGN(a): DOUBLE in Spark, TINYINT in DuckDB, INTEGER in SQLite."""
+    only(node, "this")
+    bound = _operand(node, bind)
+    if bind.dialect == "duckdb":
+        return call("sign", pa.int8(), bound)
+    if bind.dialect == "sqlite":
+        return call("sign", pa.int64(), bound)
+    if bind.dialect == "postgres" and is_decimal(bound.type):
+        return call("sign", bound.type, bound)
+    return call("sign", DOUBLE, settle(bound, DOUBLE))
+
+
+def bind_floor(node: exp.Expr, bind: Binder) -> Expression:
+    """FLOOR(a), CEIL(a): BIGINT in Spark; a decimal stays one, of scale 0."""
+    only(node, "this")
+    bound = _operand(node, bind)
+    type = bound.type
+    if is_decimal(type):
+        digits = type.precision if bind.dialect == "duckdb" else type.precision - type.scale + 1
+        return call(node.key, pa.decimal128(min(digits, 38), 0), bound)
+    if bind.dialect == "spark":
+        if type in INTEGERS:
+            return settle(bound, pa.int64())
+        return call("cast_saturate", pa.int64(), call(node.key, DOUBLE, settle(bound, DOUBLE)))
+    if type in INTEGERS:
+        return bound if bind.dialect == "sqlite" else settle(bound, DOUBLE)
+    if bind.dialect == "postgres":
+        bound = settle(bound, DOUBLE)
+    return call(node.key, bound.type, bound)
+
+
+def bind_round(node: exp.Expr, bind: Binder) -> Expression:
+    """ROUND(a, digits): halves away from zero, but to even for Postgres' doubles."""
+    only(node, "this", "decimals")
+    bound = _operand(node, bind)
+    given = node.args.get("decimals")
+    digits = 0 if given is None else bind.constant_integer(given, "the number of digits")
+    if digits < 0:
+        raise Refusal(node, node.sql(), "a negative number of digits is not taken")
+    if is_decimal(bound.type):
+        return _round_decimal(bound, digits, bind)
+    if bound.type in INTEGERS and bind.dialect in ("spark", "duckdb"):
+        if bound.type in UNSIGNED:
+            raise Refusal(node, node.sql(), "unsigned integers are not rounded")
+        return bound
+    return _round_float(node, bound, digits, bind)
+
+
+def _round_float(node: exp.Expr, bound: Expression, digits: int, bind: Binder) -> Expression:
+    if bind.dialect == "spark":
+        return call("round_shortest", bound.type, bound, Literal(digits, pa.int64()))
+    if bind.dialect == "duckdb" and digits > 0:
+        return call("round_scaled", bound.type, bound, Literal(digits, pa.int64()))
+    if bind.dialect == "duckdb":
+        return call("round_half_away", bound.type, bound)
+    if node.args.get("decimals") is not None:
+        why = f"ROUND of DOUBLE takes no digits in dialect {bind.dialect}"
+        raise Refusal(node, node.sql(), why, "round a DECIMAL")
+    name = "round_shifted" if bind.dialect == "sqlite" else "round_half_even"
+    return call(name, DOUBLE, settle(bound, DOUBLE))
+
+
+def _round_decimal(bound: Expression, digits: int, bind: Binder) -> Expression:
+    precision, scale = bound.type.precision, bound.type.scale
+    kept = digits if bind.dialect == "postgres" else min(digits, scale)
+    if bind.dialect == "duckdb":
+        return call("round_decimal", pa.decimal128(precision, kept), bound)
+    whole = precision - scale + 1
+    return call("round_decimal", pa.decimal128(min(whole + kept, 38), min(kept, 38)), bound)
+
+
+def bind_root(node: exp.Expr, bind: Binder) -> Expression:
+    """SQRT(a): below zero NaN in Spark and DuckDB, NULL in SQLite."""
+    only(node, "this")
+    return _null_if_nan(call("sqrt", DOUBLE, settle(_operand(node, bind), DOUBLE)), bind)
+
+
+def bind_exp(node: exp.Expr, bind: Binder) -> Expression:
+    """EXP(a)."""
+    only(node, "this")
+    return call("exp", DOUBLE, settle(_operand(node, bind), DOUBLE))
+
+
+def bind_ln(node: exp.Expr, bind: Binder) -> Expression:
+    """LN(a): of zero and below NULL in Spark and SQLite, -infinity and NaN in DuckDB."""
+    only(node, "this")
+    operand = settle(_operand(node, bind), DOUBLE)
+    return call("ln" if bind.dialect == "duckdb" else "ln_positive", DOUBLE, operand)
+
+
+def bind_power(node: exp.Expr, bind: Binder) -> Expression:
+    """POWER(a, b), always DOUBLE."""
+    only(node, "this", "expression")
+    sides = [bind.number(node.this), bind.number(node.expression)]
+    name = "power_java" if bind.dialect == "spark" else "power"
+    power = call(name, DOUBLE, *(settle(side, DOUBLE) for side in sides))
+    return _null_if_nan(power, bind)
+
+
+def _null_if_nan(result: Expression, bind: Binder) -> Expression:
+    return call("null_if_nan", result.type, result) if bind.dialect == "sqlite" else result
+
+
+RULES: dict[type[exp.Expr], Rule] = {
+    exp.Abs: bind_abs,
+    exp.Sign: bind_sign,
+    exp.Floor: bind_floor,
+    exp.Ceil: bind_floor,
+    exp.Round: bind_round,
+    exp.Sqrt: bind_root,
+    exp.Exp: bind_exp,
+    exp.Ln: bind_ln,
+    exp.Pow: bind_power,
+}

@@ -1,0 +1,214 @@
+"""What no condition or output column may hold, and how large either may be.
+
+A view is a function of its base tables' rows, maintained row by row: aggregates, window functions
+and subqueries look at other rows, rand() and current_date at no row at all. Everything else is
+scalars.bind's affair.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+from sqlglot import exp
+
+from joingraph.sql.text.refusal import Mistake, Refusal
+
+DEPTH_MAX = 200
+NODES_MAX = 100_000
+
+_NOT_OF_THE_DATA = "a view must be a function of its tables, and this changes with no diff"
+_OTHER_ROWS = "it looks at other rows of the view"
+
+
+class Size(NamedTuple):
+    """How large an expression is once subqueries' columns are put in place of their names."""
+
+    nodes: int
+    depth: int
+
+
+class Reason(NamedTuple):
+    """Why nodes of some kinds are refused; no `what`: the node's own SQL is the name."""
+
+    kinds: tuple[type[exp.Expr], ...]
+    what: str
+    why: str
+    instead: str
+
+
+_REASONS = (
+    Reason(
+        (exp.Window, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Filter),
+        "",
+        _OTHER_ROWS,
+        "read the view and apply it there",
+    ),
+    Reason(
+        (exp.In, exp.Exists),
+        "",
+        "a row would count once however many partners it has",
+        "JOIN the tables, over a table whose join columns are unique",
+    ),
+    Reason(
+        (exp.Any, exp.All),
+        "",
+        "it looks at other rows of a subquery",
+        "JOIN the tables on the comparison",
+    ),
+    Reason(
+        (exp.Query,),
+        "SELECT in an expression",
+        "it needs a value when there is no partner, and an error when there are two",
+        "put it into FROM and JOIN it",
+    ),
+    Reason(
+        (exp.UDTF,),
+        "",
+        "it makes several rows of one",
+        "explode the rows in the table's source",
+    ),
+    Reason(
+        (exp.Placeholder, exp.Parameter, exp.SessionParameter),
+        "",
+        "a parameter's value is not known when the view is made",
+        "write the constant, or JOIN a table of parameters",
+    ),
+    Reason(
+        tuple(
+            vars(exp)[name]
+            for name in dir(exp)
+            if name.startswith(("Current", "Rand", "Utc", "Localtime", "SessionUser", "Uuid"))
+            and name != "UuidProperty"
+        ),
+        "",
+        _NOT_OF_THE_DATA,
+        "store the value in a column of a table",
+    ),
+    Reason(
+        (exp.AggFunc,),
+        "",
+        "joingraph maintains joins row by row, and this sums up many rows",
+        "aggregate the view's diffs, or a scan of the view",
+    ),
+)
+
+_NOT_IN = Reason(
+    (exp.In, exp.Exists),
+    "NOT IN or NOT EXISTS (SELECT ...)",
+    "a row would leave the view when a partner comes",
+    "keep the two views apart and compare them when reading",
+)
+_NAMES_NOT_OF_THE_DATA = frozenset(
+    [
+        "now",
+        "today",
+        "getdate",
+        "sysdate",
+        "curdate",
+        "curtime",
+        "localtime",
+        "localtimestamp",
+        "transaction_timestamp",
+        "statement_timestamp",
+        "clock_timestamp",
+        "timeofday",
+        "unix_timestamp",
+        "monotonically_increasing_id",
+        "spark_partition_id",
+        "input_file_name",
+        "nextval",
+        "currval",
+        "setseed",
+        "gen_random_uuid",
+        "uuidv4",
+        "uuidv7",
+        "random_bytes",
+        "randomblob",
+        "last_insert_rowid",
+        "changes",
+        "total_changes",
+        "version",
+        "user",
+        "shuffle",
+    ]
+)
+
+
+def survey(expression: exp.Expr) -> tuple[Size, list[exp.Column]]:
+    """Refuse what no expression may hold, measure the rest, and list the columns it names."""
+    nodes = deepest = 0
+    columns: list[exp.Column] = []
+    waiting = [(expression, 1)]
+    while waiting:
+        node, depth = waiting.pop()
+        nodes, deepest = nodes + 1, max(deepest, depth)
+        _refuse(node)
+        if isinstance(node, exp.Column):
+            columns.append(node)
+        waiting += [(child, depth + 1) for child in node.iter_expressions(reverse=True)]
+    check_size(expression, Size(nodes, deepest))
+    return Size(nodes, deepest), columns
+
+
+def check_size(node: exp.Expr, size: Size) -> None:
+    """Refuse an expression larger than can be kept and walked."""
+    if size.depth > DEPTH_MAX:
+        raise Mistake(
+            node, f"this expression is {size.depth} operators deep; at most {DEPTH_MAX} are taken"
+        )
+    if size.nodes > NODES_MAX:
+        raise Mistake(
+            node,
+            f"the view's expressions have over {NODES_MAX:,} operators, columns and constants "
+            "once its subqueries' columns are written out; that many are not taken",
+        )
+
+
+def _refuse(node: exp.Expr) -> None:
+    if isinstance(node, (exp.In, exp.Exists)) and isinstance(node.parent, exp.Not):
+        reason: Reason | None = _NOT_IN
+    else:
+        reason = _reason(type(node))  # type: ignore[arg-type]  # a class is hashable
+    if reason is not None and not _is_list(node):
+        raise Refusal(node, reason.what or _name(node), reason.why, reason.instead)
+    if isinstance(node, exp.Anonymous) and node.name.lower() in _NAMES_NOT_OF_THE_DATA:
+        raise Refusal(node, _name(node), _NOT_OF_THE_DATA, "store the value in a column of a table")
+
+
+@cache
+def _reason(kind: type[exp.Expr]) -> Reason | None:
+    """Return why nodes of a kind are refused; looked up once a kind, not once a node."""
+    return next((reason for reason in _REASONS if issubclass(kind, reason.kinds)), None)
+
+
+def _is_list(node: exp.Expr) -> bool:
+    """Tell `a IN (1, 2)`, which looks at one row only, from `a IN (SELECT ...)`."""
+    return isinstance(node, exp.In) and not any(
+        node.args.get(name) for name in ("query", "unnest", "field")
+    )
+
+
+def _name(node: exp.Expr) -> str:
+    """Name a construct as people do: count(), IN (SELECT), a window function by its function."""
+    match node:
+        case exp.Window():
+            return _name(node.this) + " OVER (...)"
+        case exp.Filter() | exp.IgnoreNulls() | exp.RespectNulls():
+            return _name(node.this)
+        case exp.In():
+            return "IN (SELECT ...)"
+        case exp.Exists():
+            return "EXISTS (SELECT ...)"
+        case exp.Any() | exp.All():
+            return type(node).__name__.upper() + " (...)"
+        case exp.Placeholder():
+            return f":{node.this} (a parameter)" if node.args.get("this") else "? (a parameter)"
+        case exp.Parameter() | exp.SessionParameter():
+            return f"the parameter {node.name}"
+        case exp.Anonymous():
+            return f"{node.name}()"
+        case exp.Func():
+            return f"{node.sql_name().lower()}()"
+        case _:
+            return type(node).__name__

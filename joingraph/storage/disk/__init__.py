@@ -1,0 +1,1 @@
+"""A graph in a folder: its log, its snapshots, one writer."""

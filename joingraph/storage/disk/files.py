@@ -1,0 +1,169 @@
+"""All that a store does to a disk, one step a function: tests make each of the steps fail.
+
+In: paths and descriptors. Out: nothing, or a StoreError that says what could not be done. Files
+are made for their owner alone (0600) and links are not followed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+from joingraph.common.errors import StoreError
+
+FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
+PARTS_MAX = 512  # buffers handed to one write
+
+
+class Stale(StoreError):
+    """A file is gone or replaced: the folder went on, or is damaged; a second look tells."""
+
+
+class File:
+    """An open file, closed at the latest when it is forgotten.
+
+    Its descriptor is never a number of Python's alone: an interrupt between two instructions would
+    lose it, and with it, of a lock, the folder until the process ends. So one call of C opens the
+    file and keeps it, and no code of Python is needed to close it.
+    """
+
+    __slots__ = ("__weakref__", "_opened")
+
+    def __init__(self) -> None:
+        self._opened: list[FileIO] = []
+
+    @classmethod
+    def open(cls, path: Path, flags: int) -> File:
+        """Open a path; a file that is made is its owner's alone."""
+        made = cls()
+        opened = map(os.open, (path,), (flags | FLAGS,), (0o600,))
+        made._opened.extend(map(FileIO, opened, ("r+",)))
+        return made
+
+    @property
+    def is_closed(self) -> bool:
+        """True if it was closed, or never opened."""
+        return not self._opened or self._opened[0].closed
+
+    def fileno(self) -> int:
+        """Return the descriptor, for as long as the file is open."""
+        return self._opened[0].fileno()
+
+    def close(self) -> None:
+        """Close it, if it is open."""
+        for each in self._opened:
+            each.close()
+
+
+@contextmanager
+def doing(what: str, path: Path | str) -> Generator[None]:
+    """Turn a failure of the system into an error that tells what failed."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"cannot {what} {path}: {error.strerror or error}") from error
+
+
+def create(path: Path) -> File:
+    """Make a new file and open it for writing."""
+    with doing("create", path):
+        return File.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND)
+
+
+def append_to(path: Path) -> File:
+    """Open a file for writing at its end."""
+    with doing("open", path):
+        return File.open(path, os.O_WRONLY | os.O_APPEND)
+
+
+def read_from(path: Path) -> int:
+    """Open a file for reading; Stale if it is not there, StoreError if it is no regular file.
+
+    A fifo would block the caller; O_NONBLOCK opens it, so that it is refused.
+    """
+    with doing("open", path):
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | FLAGS)
+        except FileNotFoundError as error:
+            raise Stale(f"{path} is missing; bring it back from a backup") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise StoreError(f"{path} is not a regular file; remove it from the graph's folder")
+    return descriptor
+
+
+def is_same(descriptor: int, path: Path) -> bool:
+    """True if a path still names the file that is open."""
+    try:
+        there = os.stat(path, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(os.fstat(descriptor), there)
+
+
+def size(file: File, path: Path) -> int:
+    """Return a file's length."""
+    with doing("read", path):
+        return os.fstat(file.fileno()).st_size
+
+
+def write(file: File, parts: Sequence[Any], path: Path) -> None:
+    """Write buffers one after the other, however many calls it takes."""
+    left = [memoryview(part).cast("B") for part in parts if len(memoryview(part))]
+    with doing("write", path):
+        while left:
+            written = write_some(file.fileno(), left[:PARTS_MAX])
+            while left and written >= len(left[0]):
+                written -= len(left.pop(0))
+            if written:
+                left[0] = left[0][written:]
+
+
+def write_some(descriptor: int, parts: Sequence[memoryview]) -> int:
+    """Write as much as the system takes at once."""
+    return os.writev(descriptor, parts)
+
+
+def sync(file: File, path: Path) -> None:
+    """Wait until what was written is on the disk."""
+    with doing("flush to disk", path):
+        if sys.platform == "darwin":
+            fcntl.fcntl(file.fileno(), fcntl.F_FULLFSYNC)
+        else:
+            os.fdatasync(file.fileno())
+
+
+def cut(file: File, length: int, path: Path) -> None:
+    """Take away a file's end."""
+    with doing("shorten", path):
+        os.ftruncate(file.fileno(), length)
+
+
+def rename(old: Path, new: Path) -> None:
+    """Put a finished file in its place, and wait until the folder says so."""
+    with doing("rename", old):
+        os.rename(old, new)
+    sync_folder(new.parent)
+
+
+def unlink(path: Path) -> None:
+    """Remove a file, if it is there."""
+    with doing("remove", path):
+        path.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until a folder's list of files is on the disk."""
+    with doing("flush to disk", folder):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

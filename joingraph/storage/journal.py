@@ -1,0 +1,329 @@
+"""What a graph's history is for: numbers, positions, and view diffs for those who come back.
+
+    a batch  ->  is its position known? then its view diffs of then
+             ->  else, once applied, its record: logged, noted in the state, told to subscribers
+
+The journal puts a store (where records go) and a state (what they add up to) together. Its
+condition is built on the graph's lock: whoever changes something holds it.
+"""
+
+from __future__ import annotations
+
+import logging
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from threading import Condition, Lock
+from typing import NamedTuple, NoReturn, Protocol
+
+import pyarrow as pa
+
+from joingraph.common.errors import LimitError, StoreError
+from joingraph.common.forks import FORKS
+from joingraph.storage.positions import Applied, read_position
+from joingraph.storage.record import Record
+from joingraph.storage.state import State, Subscriber
+from joingraph.view_diffs.view_diff import change_table
+
+CHANGING = ("batch", "load", "expire", "index")  # the kinds of records that change a graph
+EVERY_NUMBER = 1 << 62  # is behind all records
+BLOCK_S = 30.0  # how long a batch waits for a subscriber that is full, before it is refused
+
+log = logging.getLogger("joingraph")
+
+
+def do_nothing() -> None:
+    """Settle nothing: there is no graph yet."""
+
+
+class Store(Protocol):
+    """Where a graph's records go."""
+
+    @property
+    def last(self) -> tuple[int, str]:
+        """The number and the kind of the last record that stands."""
+        ...
+
+    def append(self, record: Record) -> int:
+        """Take a record; gives its number. After an exception, `settle` says if it stands."""
+        ...
+
+    def settle(self) -> tuple[int, str]:
+        """After an exception: finish or undo what was begun; gives `last`."""
+        ...
+
+    def begin_sync(self) -> None:
+        """Begin to make what was given as durable as was promised."""
+        ...
+
+    def sync(self, number: int) -> None:
+        """Wait until a record is as durable as was promised."""
+        ...
+
+    def changes(self, number: int) -> pa.Table:
+        """Give the view diffs that a record kept, or raise StoreError if they are gone."""
+        ...
+
+    def keep(self, number: int, changes: pa.Table) -> None:
+        """Have the view diffs of the last record that does not hold its own at hand."""
+        ...
+
+    def forget(self, before: int) -> None:
+        """Take note that nobody waits for the view diffs of earlier records."""
+        ...
+
+    def close(self, *, complete: bool) -> None:
+        """Let go of everything."""
+        ...
+
+
+class Told(NamedTuple):
+    """A batch whose view diffs are kept: its number, its record's, and all bytes before it."""
+
+    seq: int
+    number: int
+    start: int
+
+
+class Commit(NamedTuple):
+    """A record on its way into the store, and the number of the last one before it."""
+
+    record: Record
+    before: int
+
+
+class Prompt(NamedTuple):
+    """A source, and the subscribers who take each batch of it before the next one comes."""
+
+    source: str
+    subscribers: frozenset[str]
+
+
+class Journal:
+    """The history of one graph."""
+
+    def __init__(
+        self, store: Store, state: State, changed: Condition, *, readonly: bool = False
+    ) -> None:
+        self.store, self.state, self.changed, self.readonly = store, state, changed, readonly
+        self._told: list[Told] = []
+        self._told_bytes = 0
+        self._last_remade = 0  # the last batch whose view diffs are not in the log
+        self._is_open = True
+        self.process = FORKS.process
+        self.changed_at = 0  # the last record since the snapshot that changed the graph
+        self.snapping = Lock()  # held while a snapshot is made
+        self.recover: Callable[[], None] = do_nothing  # settles what is in doubt of the graph
+        self.busy = Lock()  # held by the call that changes the graph, inside the graph's lock
+        self._commit: Commit | None = None  # that has begun and has not ended
+
+    def check_writing(self) -> None:
+        """Refuse to change a graph that was opened to be read, or by another process."""
+        self.check_open()
+        self.check_process()
+        if self.readonly:
+            raise StoreError("the graph was opened with readonly=True: nothing can be changed")
+
+    def check_process(self) -> None:
+        """Refuse what only the process that writes the graph can do, in one forked from it."""
+        if self.process != FORKS.process and not self.readonly:
+            raise StoreError(
+                f"this graph belongs to process {self.process}, and this is process"
+                f" {FORKS.process}, forked from it: what the graph held then can be read here, but"
+                " nothing can be changed; apply there, or open the folder here with readonly=True"
+            )
+
+    def check_open(self) -> None:
+        """Refuse to go on once the graph is closed."""
+        if not self._is_open:
+            raise StoreError("the graph is closed; open it again")
+        if self._commit is not None and not self.busy.locked():
+            self.settle()
+
+    def turn(self) -> Lock:
+        """Return the lock to hold while something is changed; the caller holds the graph's lock.
+
+        Only a call in the same thread can hold it by then: one that is under way, and from whose
+        midst this one was made.
+        """
+        self.check_turn()
+        self.settle()
+        return self.busy
+
+    def idle_turn(self) -> Lock:
+        """Return `turn()` for what is not the graph's own call, once nothing of it is in doubt."""
+        self.check_turn()
+        self.recover()
+        return self.turn()
+
+    def check_turn(self) -> None:
+        """Refuse a call from the midst of another one in the same thread."""
+        if self.busy.locked():
+            raise StoreError(
+                "this was called in the middle of another call that changes the graph, from a"
+                " signal handler or a callback; call it once that has returned"
+            )
+
+    def known(self, source: object, position: object) -> Applied | None:
+        """Find the batch that had this position; None if it is new, or has none."""
+        self.check_writing()
+        read = read_position(source, position)
+        return None if read is None else self.state.positions.find(*read)
+
+    def admit(self, source: object, position: object) -> Applied | None:
+        """Find the batch that had this position, or make room for a new one."""
+        if self.known(source, position) is None:
+            self.make_room()
+        # Room may have been waited for, and others may have been let in meanwhile.
+        return self.known(source, position)
+
+    def answer(self, known: Applied, schema: pa.Schema) -> Callable[[], pa.Table]:
+        """Give the view diffs of a batch that was applied before, or what to raise instead."""
+        if known.is_load:
+            return lambda: change_table(schema.empty_table(), [], [], [])
+        try:
+            changes = self.store.changes(known.number)
+        except StoreError as error:
+            gone = error
+
+            def refuse() -> NoReturn:
+                raise gone
+
+            return refuse
+        return lambda: changes
+
+    def close(self) -> None:
+        """Let go of the store; once more, if that was interrupted."""
+        self._is_open = False
+        with self.changed:
+            self.changed.notify_all()
+            self.store.close(complete=True)
+
+    def keeps(self, source: object) -> bool:
+        """Say whether a batch's view diffs may be asked for after it."""
+        return source is not None or self.state.wanted_after() is not None
+
+    def remakes(self, source: object, prompt: Prompt | None) -> bool:
+        """Say whether a batch's view diffs need not be logged, as they could be remade.
+
+        Replay remakes those of the last such batch only: the one before must have been taken.
+        """
+        if prompt is None or source != prompt.source:
+            return False
+        served = {n: each for n, each in self.state.subscribers.items() if each.dropped is None}
+        for name, each in served.items():
+            if each.acked < self._last_remade:
+                raise StoreError(
+                    f"subscriber {name!r} has not acknowledged batch {self._last_remade} of "
+                    f"{prompt.source}, which it has to before the next one; nothing was applied: "
+                    f"let it, or graph.unsubscribe({name!r})"
+                )
+        return served.keys() <= prompt.subscribers
+
+    def commit(self, record: Record) -> int:
+        """Log what was done and take note of it; gives the record's number.
+
+        The caller holds `turn()`. After an exception, `settle` does what is left of it.
+        """
+        self.check_process()
+        self.settle()
+        self._commit = Commit(record, self.store.last[0])
+        number = self.store.append(record)
+        self._stand(record, number)
+        return number
+
+    def settle(self) -> None:
+        """Finish a commit that was interrupted, if its record stands in the store."""
+        if self._commit is not None:
+            record, before = self._commit
+            number, kind = self.store.settle()
+            if number > before and kind == record.kind:
+                self._stand(record, number)
+            self._commit = None
+
+    def _stand(self, record: Record, number: int) -> None:
+        """Take note of a record that stands; once more changes nothing."""
+        self.note(record, number)
+        self._commit = None
+        if record.kind in ("ack", "drop") or not self.state.subscribers:
+            self._forget_some()
+
+    def _forget_some(self) -> None:
+        """Let go of view diffs; if that fails, the record is logged all the same."""
+        try:
+            self.forget()
+        except StoreError as error:
+            log.warning("%s; it will be tried again", error)
+
+    def note(self, record: Record, number: int) -> None:
+        """Take note of a record that is in the store; once more changes nothing."""
+        self.state.note(record, number)
+        if record.kind in CHANGING:
+            self.changed_at = number
+        self.tell(record, number)
+        self.changed.notify_all()
+
+    def tell(self, record: Record, number: int) -> None:
+        """Take note of view diffs that are kept for subscribers."""
+        size = record.kept_bytes
+        if size is not None:
+            if not self._told or self._told[-1].number < number:
+                self._told.append(Told(record.seq, number, self._told_bytes))
+            self._told_bytes = self._told[-1].start + size
+        if record.is_remade:
+            self._last_remade = record.seq
+
+    def forget(self) -> None:
+        """Let go of view diffs that all subscribers have."""
+        wanted = self.state.wanted_after()
+        self._told = [] if wanted is None else self._told[self._after(wanted) :]
+        self.store.forget(self._told[0].number if self._told else EVERY_NUMBER)
+
+    def _after(self, seq: int) -> int:
+        """Find the first batch behind a number among those told."""
+        return bisect_right(self._told, seq, key=lambda each: each.seq)
+
+    def next_after(self, seq: int) -> Told | None:
+        """Give the next batch whose view diffs are kept."""
+        place = self._after(seq)
+        return self._told[place] if place < len(self._told) else None
+
+    def waiting_bytes(self, subscriber: Subscriber) -> int:
+        """Tell how much a subscriber has not acknowledged."""
+        waiting = self.next_after(subscriber.acked)
+        return 0 if waiting is None else self._told_bytes - waiting.start
+
+    def full(self) -> Mapping[str, Subscriber]:
+        """Name the subscribers who let too much wait."""
+        return {
+            name: each
+            for name, each in self.state.subscribers.items()
+            if each.dropped is None and self.waiting_bytes(each) > each.bytes
+        }
+
+    def make_room(self) -> None:
+        """Drop or wait for subscribers who let too much wait; the caller holds the lock."""
+        self.check_writing()
+        for name, each in self.full().items():
+            if each.full == "drop":
+                waiting = self.waiting_bytes(each)
+                why = f"{waiting:,} bytes of view diffs waited, at most {each.bytes:,}"
+                with self.idle_turn():
+                    self.commit(Record("drop", self.state.seq, {"name": name, "why": why}))
+        if not self.changed.wait_for(lambda: not self.full(), BLOCK_S):
+            names = ", ".join(self.full())
+            raise LimitError(
+                f"subscriber {names} has not acknowledged enough for {BLOCK_S:g} s, and more would"
+                " pass its limit; nothing of the batch was applied: acknowledge, or unsubscribe it"
+            )
+
+    def subscriber(self, name: str) -> Subscriber:
+        """Find a subscriber who is still served."""
+        found = self.state.subscribers.get(name)
+        if found is None:
+            raise StoreError(f"there is no subscriber {name!r}; graph.subscribe({name!r}) makes it")
+        if found.dropped is not None:
+            raise StoreError(
+                f"subscriber {name!r} was dropped after batch {found.acked}: {found.dropped};"
+                f" read the view anew, and begin again with graph.unsubscribe({name!r})"
+            )
+        return found

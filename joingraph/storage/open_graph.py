@@ -1,0 +1,248 @@
+"""Where a graph is kept, as JoinGraph is told: nowhere, or in a folder, written or only read.
+
+open_graph(Keeping(path, ...))  ->  Opened(engine, journal, quarantined)
+
+What only reads does so beside a writer, and looks again where the folder changed (beside.py).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from threading import Condition, RLock
+from typing import Any, NamedTuple
+
+from joingraph.common.errors import StoreError
+from joingraph.common.names import short_repr
+from joingraph.common.unreadable import UNREADABLE
+from joingraph.engines.choice import ENGINES, LOOKAHEADS, make_engine, one_of
+from joingraph.engines.contract import Engine
+from joingraph.engines.missing_rows import Quarantined
+from joingraph.graph.blocks import Block
+from joingraph.plan.base_keys import with_key_index
+from joingraph.plan.view import View
+from joingraph.storage.disk.beside import look_again
+from joingraph.storage.disk.description import read_view
+from joingraph.storage.disk.disk import Disk, newest, open_disk
+from joingraph.storage.disk.folder import Folder
+from joingraph.storage.disk.owner import Owner
+from joingraph.storage.disk.snapshot import Snapshot
+from joingraph.storage.journal import Journal
+from joingraph.storage.memory import Memory
+from joingraph.storage.recovery import blocks_of, replay_all, restore
+from joingraph.storage.state import State
+
+ON_MISSING = ("error", "skip", "quarantine")
+OPTIONS = ("engine", "lookahead", "on_missing")
+
+
+class Keeping(NamedTuple):
+    """Where a graph is kept and how it is made; no durability: it is only read."""
+
+    path: Path | None
+    owner: Owner
+    durability: str | None
+    memory_limit: int | None = None
+
+    def make(self) -> Engine:
+        """Make the graph's engine, empty."""
+        options = self.owner.options
+        engine = make_engine(
+            self.owner.view, options["engine"], options["lookahead"], self.owner.key_index
+        )
+        if self.memory_limit is not None:
+            engine.limit(self.memory_limit)
+        return engine
+
+
+def for_view(keeping: Keeping, view: View) -> Keeping:
+    """Say how a graph is kept that goes on with another view."""
+    names = [name for name in keeping.owner.key_index if name in view.tables]
+    indexed, key_index = with_key_index(view, names)
+    return keeping._replace(owner=Owner(indexed, key_index, keeping.owner.options))
+
+
+class Opened(NamedTuple):
+    """A graph as it was found: its engine, its history, and the diffs it has set aside."""
+
+    engine: Engine
+    journal: Journal
+    quarantined: list[Quarantined]
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        self.journal.close()
+
+
+class Stored(NamedTuple):
+    """What a folder says of its graph: the view, and how it was made."""
+
+    view: View
+    key_index: tuple[str, ...]
+    engine: str
+    lookahead: str
+    on_missing: str
+
+    @property
+    def options(self) -> dict[str, str]:
+        """How its graph is made where nothing else is said."""
+        return {each: str(getattr(self, each)) for each in OPTIONS}
+
+    @property
+    def keyed_view(self) -> View:
+        """The view as its graph has it: with the keys of the indexed tables kept."""
+        return with_key_index(self.view, self.key_index)[0]
+
+
+class FailedEngine:
+    """Stands where the engine was once the disk has failed: whatever is asked of it is an error."""
+
+    def __init__(self, why: str, remedy: str) -> None:
+        self.why, self.remedy = why, remedy
+
+    def keep(self) -> None:
+        """Refuse what would begin here."""
+        raise StoreError(f"nothing more is possible since this: {self.why}; {self.remedy}")
+
+    def undo(self) -> None:
+        """Do nothing: nothing was carried out."""
+
+    def __getattr__(self, asked: str) -> Any:
+        raise StoreError(f"{asked}() is not possible since this: {self.why}; {self.remedy}")
+
+
+def as_folder(path: object) -> Path:
+    """Read the path of a graph's folder."""
+    named: object = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(named, str) or not named or "\0" in named:
+        raise StoreError(f"path is the name of a folder, found {short_repr(named)}")
+    try:
+        os.lstat(named)  # which refuses what no file can be called
+    except (OSError, UnicodeError) as error:
+        if not isinstance(error, OSError) or error.errno == errno.ENAMETOOLONG:
+            raise StoreError(f"path names no folder: {short_repr(named)}: {error!s:.200}") from None
+    return Path(named).absolute()
+
+
+def open_graph(keeping: Keeping, lock: RLock) -> Opened:
+    """Make a graph's engine and bring it to what is kept of it."""
+    path = keeping.path
+    if path is None:
+        if keeping.durability is None:
+            raise StoreError("readonly=True reads a folder that another process writes: name it")
+        return Opened(keeping.make(), Journal(Memory(), State(), Condition(lock)), [])
+    if keeping.durability is None:
+        return look_again(Folder(path), lambda: open_once(keeping, path, lock))
+    return open_once(keeping, path, lock)
+
+
+def open_once(keeping: Keeping, path: Path, lock: RLock) -> Opened:
+    """Make a graph's engine and bring it to what its folder says; Stale if that changes."""
+    disk = open_disk(path, keeping.owner, readonly=keeping.durability is None)
+    try:
+        engine = keeping.make()
+        state, readonly = State.from_json(disk.found.footer.get("state")), not keeping.durability
+        journal = Journal(disk, state, Condition(lock), readonly=readonly)
+        with lock:
+            quarantined = restore(disk, engine, journal)
+            replay_all(disk, engine, journal, quarantined)
+            if keeping.durability is not None:
+                disk.begin_writing(keeping.durability)
+                journal.forget()
+    except BaseException:
+        disk.close(complete=False)
+        raise
+    return Opened(engine, journal, quarantined)
+
+
+def open_stored(path: Path) -> tuple[Stored, Disk]:
+    """Open a graph's folder to read it, whichever view it is of."""
+    stored = read_stored(path)
+    owner = Owner(stored.keyed_view, stored.key_index, stored.options)
+    return stored, open_disk(path, owner, readonly=True)
+
+
+def open_upto(path: Path, number: int, *, by_rows: bool) -> tuple[Stored, Opened]:
+    """Bring a graph to what its folder says up to a record, beside the process that writes it.
+
+    `by_rows`: in the same order in all processes, whether they can map its arrays or not.
+    """
+    return look_again(Folder(path), lambda: open_upto_once(path, number, by_rows=by_rows))
+
+
+def open_upto_once(path: Path, number: int, *, by_rows: bool) -> tuple[Stored, Opened]:
+    """Bring a graph to what its folder says up to a record; Stale if the folder changes."""
+    stored, disk = open_stored(path)
+    owner = disk.owner
+    try:
+        engine, lock = Keeping(path, owner, None).make(), RLock()
+        if by_rows:
+            disk.found.array_places = {}
+        with lock:
+            state = State.from_json(disk.found.footer.get("state"))
+            journal = Journal(disk, state, Condition(lock), readonly=True)
+            quarantined = restore(disk, engine, journal)
+            replay_all(disk, engine, journal, quarantined, upto=number)
+    except BaseException:
+        disk.close(complete=False)
+        raise
+    return stored, Opened(engine, journal, quarantined)
+
+
+def write_beside(path: Path, number: int, is_wanted: Callable[[], bool]) -> None:
+    """Write the snapshot after a record beside the process that writes the log."""
+    _, opened = open_upto(path, number, by_rows=False)
+    disk = opened.journal.store
+    assert isinstance(disk, Disk), "what is read from a folder is in it"
+    blocks = blocks_of(opened.engine, opened.quarantined, disk.owner.view)
+    disk.write(opened.journal.state, number, wanted(blocks, is_wanted))
+    opened.close()
+
+
+def wanted(blocks: Iterable[Block], is_wanted: Callable[[], bool]) -> Iterator[Block]:
+    """Yield blocks as long as somebody wants them; the last look is just before the end."""
+    yield from blocks
+    if not is_wanted():
+        raise StoreError("the process that wanted this snapshot is gone")
+
+
+def followed_disk(journal: Journal) -> Disk:
+    """Return the folder of a graph that follows another process."""
+    journal.check_open()
+    disk = journal.store
+    if not isinstance(disk, Disk) or disk.log is not None:
+        raise StoreError("refresh() follows another process: open the folder with readonly=True")
+    return disk
+
+
+def reopen(keeping: Keeping, lock: RLock, graph: bytes) -> Opened:
+    """Open a folder anew under a reader; refuse it if it was replaced by another graph's."""
+    opened = open_graph(keeping, lock)
+    disk = followed_disk(opened.journal)
+    if disk.identity.graph != graph:
+        opened.close()
+        raise StoreError(
+            f"{disk.folder.path} was replaced by the folder of another graph of this view; this"
+            " one stays as it was: close it, and open the folder with joingraph.open(path)"
+        )
+    return opened
+
+
+def read_stored(path: Path) -> Stored:
+    """Read whose graph a folder holds."""
+    folder = Folder(path)
+    found = Snapshot(folder, newest(folder))
+    try:
+        written = found.footer
+        engine, lookahead, on_missing = (str(written["options"][each]) for each in OPTIONS)
+        one_of("engine", engine, ENGINES)
+        one_of("lookahead", lookahead, LOOKAHEADS)
+        one_of("on_missing", on_missing, ON_MISSING)
+        key_index = tuple(map(str, written["key_index"]))
+        return Stored(read_view(written["view"]), key_index, engine, lookahead, on_missing)
+    except UNREADABLE as error:
+        raise found.damaged("its footer") from error
+    finally:
+        found.close()

@@ -1,0 +1,1 @@
+"""Declared base tables, and rows on their way in: callers' rows -> batches of columns."""

@@ -1,1 +1,0 @@
-"""What an operator runs on a graph's folder: inspect, verify, snapshot, dump, load."""

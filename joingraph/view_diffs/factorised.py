@@ -1,0 +1,209 @@
+"""View diffs as nested lists: a changed tuple and, for each branch of the join tree, its partners.
+
+    tweet (7, 'hi') came; ann has two fans; bob and eve retweeted it
+
+    _change_type _count _diff  pre   post       branches
+    insert       1      0      NULL  {7, 'hi'}  {F: [{1} x1, {2} x1], R: [{bob} x1, {eve} x1]}
+
+    flat: four rows of the view, of which this is the sum and not the product
+
+A partner is {values: the view's columns of its branch, count, branches: further lists}; parts that
+have nothing to show are left out. What one change did to the view: every choice of one partner from
+each branch, counts multiplied. Branches that a residual predicate or an expression of several
+aliases ties together are one, with each of their combinations listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from joingraph.common.errors import LimitError
+from joingraph.expressions import texts
+from joingraph.expressions.words import Word
+from joingraph.view_diffs.view_diff import META, change_table, word_rows
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Factorised:
+    """The view diffs of a batch: a table for each changed alias, and rows that nobody factorised.
+
+    Rows are what an update does whose effect ties all branches together, and everything in a batch
+    that was not asked for in this form.
+    """
+
+    tables: Mapping[str, pa.Table]
+    rows: pa.Table
+
+    def flatten(self) -> pa.Table:
+        """Multiply everything out: the rows of the view diff (viewdiff.py), by base diff."""
+        names = self.rows.column_names[: -len(META)]
+        multiplied_out = [
+            flat_changes(pa.Table.from_batches([batch]), names)
+            for table in self.tables.values()
+            for batch in table.to_batches()
+        ]
+        singles = [part for parts in multiplied_out for part in parts[1:]]
+        parts = [self.rows, *(parts[0] for parts in multiplied_out), folded(self.rows[:0], singles)]
+        schema = self.rows.schema
+        found = pa.concat_tables(texts.typed(part.columns, schema) for part in parts)
+        order = np.argsort(found["_diff"].to_numpy(), kind="stable")
+        return texts.taken(found, order)
+
+
+def in_parts(make: Callable[[int, int], pa.Table], first: int, end: int) -> Iterator[pa.Table]:
+    """Make a table of numbered changes, in several parts where their texts do not fit one array."""
+    try:
+        yield make(first, end)
+    except texts.TooMuchText:
+        if end - first == 1:
+            raise LimitError(
+                f"the partners of one changed row hold more than {texts.ARRAY_BYTES_MAX:,} bytes of"
+                " text, which a nested list cannot; nothing was applied: ask for"
+                ' form="rows", or use stream()'
+            ) from None
+        middle = (first + end) // 2
+        yield from in_parts(make, first, middle)
+        yield from in_parts(make, middle, end)
+
+
+def one_array(column: texts.Column) -> pa.Array:
+    """Give a column that a struct may have, or raise TooMuchText."""
+    if column.type.id in texts.NARROW:
+        raise texts.TooMuchText
+    return texts.whole(column)
+
+
+def put_together(parts: Sequence[pa.Table]) -> pa.Table:
+    """Put the records of one alias together, in the order of the base diffs."""
+    table = pa.concat_tables(parts)
+    diffs = table["_diff"].to_numpy()
+    is_small = table.nbytes <= texts.ARRAY_BYTES_MAX
+    if (diffs[1:] < diffs[:-1]).any():
+        order = np.argsort(diffs, kind="stable")
+        if is_small:
+            table = table.take(pa.array(order))
+        else:  # Arrow takes from one array only: every run of rows becomes a chunk
+            cuts = [0, *(np.flatnonzero(np.diff(order) != 1) + 1).tolist(), len(order)]
+            runs = [(int(order[low]), high - low) for low, high in pairwise(cuts)]
+            table = pa.concat_tables([table.slice(*run) for run in runs])
+    return table.combine_chunks() if is_small else table
+
+
+class Flat(NamedTuple):
+    """Rows multiplied out of structs: columns by name, counts, and which struct each came from."""
+
+    columns: dict[str, pa.Array]
+    counts: Numbers
+    parents: Numbers
+
+    def take(self, rows: Numbers) -> Flat:
+        """Pick rows, some of them perhaps several times."""
+        at = pa.array(rows)
+        columns = {name: column.take(at) for name, column in self.columns.items()}
+        return Flat(columns, self.counts[rows], self.parents[rows])
+
+
+def flat_changes(table: pa.Table, names: list[str]) -> list[pa.Table]:
+    """Multiply out the changes of one alias: updates in pairs, then deletes, then inserts."""
+    columns = {name: table[name].combine_chunks() for name in table.column_names}
+    counts = columns["_count"].to_numpy()
+    flat = Flat({}, counts, np.arange(len(counts)))
+    flat = multiplied(flat, columns.get("branches"))
+    kinds = np.asarray(columns["_change_type"].to_pylist(), dtype=object)[flat.parents]
+    diffs = columns["_diff"].to_numpy()[flat.parents]
+    images = {side: image(flat, columns.get(side), names) for side in ("pre", "post")}
+    return [
+        paired(images, flat.counts, diffs, np.flatnonzero(kinds == "update")),
+        single(images["pre"], -flat.counts, diffs, np.flatnonzero(kinds == "delete")),
+        single(images["post"], flat.counts, diffs, np.flatnonzero(kinds == "insert")),
+    ]
+
+
+def multiplied(flat: Flat, branches: pa.StructArray | None) -> Flat:
+    """Combine each row with every choice of partners from the branches of its struct."""
+    for branch in branches.flatten() if branches is not None else ():
+        lengths = branch.value_lengths().to_numpy()
+        partners = flat_partners(branch.flatten())
+        parents = np.repeat(np.arange(len(lengths)), lengths)[partners.parents]
+        ends = np.searchsorted(parents, np.arange(len(lengths)), side="right")
+        starts = np.searchsorted(parents, np.arange(len(lengths)), side="left")
+        times = (ends - starts)[flat.parents]
+        rows = np.repeat(np.arange(len(times)), times)
+        within = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
+        flat = flat.take(rows)
+        chosen = partners.take(starts[flat.parents] + within)
+        flat = Flat({**flat.columns, **chosen.columns}, flat.counts * chosen.counts, flat.parents)
+    return flat
+
+
+def flat_partners(partners: pa.StructArray) -> Flat:
+    """Multiply out partners with what lies beyond them."""
+    parts = dict(zip(partners.type.names, partners.flatten(), strict=True))
+    flat = Flat(fields(parts.get("values")), parts["count"].to_numpy(), np.arange(len(partners)))
+    return multiplied(flat, parts.get("branches"))
+
+
+def fields(struct: pa.StructArray | None) -> dict[str, pa.Array]:
+    """Give a struct's fields by name; none of no struct. Texts are wide: many rows repeat them."""
+    if struct is None:
+        return {}
+    columns = [
+        each.cast(texts.WIDE[each.type.id]) if each.type.id in texts.WIDE else each
+        for each in struct.flatten()
+    ]
+    return dict(zip(struct.type.names, columns, strict=True))
+
+
+def image(flat: Flat, own: pa.StructArray | None, names: list[str]) -> pa.Table:
+    """Put the changed alias' columns, as they were or as they are, with those of its partners."""
+    at = pa.array(flat.parents)
+    own_columns = {name: column.take(at) for name, column in fields(own).items()}
+    return pa.table({name: (own_columns | flat.columns)[name] for name in names})
+
+
+def paired(
+    images: Mapping[str, pa.Table], counts: Numbers, diffs: Numbers, at: Numbers
+) -> pa.Table:
+    """Write updates, each pre-image with its post-image behind it."""
+    both = pa.concat_tables([images["pre"].take(pa.array(at)), images["post"].take(pa.array(at))])
+    turns = np.arange(2 * len(at)).reshape(2, -1).T.ravel()
+    kinds = ["update_preimage", "update_postimage"] * len(at)
+    twice = np.repeat(at, 2)
+    return change_table(
+        both.take(pa.array(turns)), kinds, counts[twice].tolist(), diffs[twice].tolist()
+    )
+
+
+def single(rows: pa.Table, counts: Numbers, diffs: Numbers, at: Numbers) -> pa.Table:
+    """Write inserts or deletes, deletes with counts below zero."""
+    return change_table(
+        rows.take(pa.array(at)), ["insert"] * len(at), counts[at].tolist(), diffs[at].tolist()
+    )
+
+
+def folded(none: pa.Table, parts: Sequence[pa.Table]) -> pa.Table:
+    """Add up equal rows of one base diff, whichever alias they come from; some cancel."""
+    rows = pa.concat_tables([none, *(texts.typed(part.columns, none.schema) for part in parts)])
+    width = rows.num_columns - len(META)
+    groups: dict[tuple[int, tuple[Word, ...]], list[int]] = {}
+    counts, diffs = rows["_count"].to_pylist(), rows["_diff"].to_pylist()
+    for at, (row, count, diff) in enumerate(
+        zip(word_rows(rows, width), counts, diffs, strict=True)
+    ):
+        groups.setdefault((diff, row), [at, 0])[1] += count
+    left = [(at, count, diff) for (diff, _), (at, count) in groups.items() if count]
+    return change_table(
+        texts.taken(rows.select(range(width)), np.array([at for at, _, _ in left], np.int64)),
+        ["insert" if count > 0 else "delete" for _, count, _ in left],
+        [abs(count) for _, count, _ in left],
+        [diff for _, _, diff in left],
+    )

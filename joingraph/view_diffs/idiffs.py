@@ -1,0 +1,239 @@
+"""Diffs of the view named by part of its key: one for a base row, however many rows it is part of.
+
+    tweet 7: text 'a' -> 'b'           update  T  tweetId 7 | text 'b'        not one row a follower
+    tweet 8 deleted                    delete  T  tweetId 8
+    follower (ann, bob) inserted       insert  -  whole rows of the view
+
+    kind     named by                        says
+    update   the columns of alias' key       set the other columns of every row so named
+    delete   the columns of alias' key       every row so named goes
+    insert   the view's whole key            the row is there, like this (an upsert)
+    delete   the view's whole key, alias ""  the row is not there
+    insert   -                 counted       so many more of this row
+    delete   shared columns    counted       so many less of the rows that have these values
+
+All of a batch agree with the view after it, so they give it in whichever order they are applied
+(the printed NOT IN test on whole rows does not: an insert must look for its key). That is why a
+counted delete leaves out columns that an update may have set: rows with the same shared columns are
+the same row (plan/keyed.py). Rows that an i-diff names and the view lacks do no harm.
+
+Precondition: what is declared as a key is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from joingraph.expressions.texts import taken
+from joingraph.expressions.words import Word
+from joingraph.plan.keyed import Keyed, shared_columns, view_key
+from joingraph.plan.model import Plan
+from joingraph.view_diffs.apply_idiffs import apply_idiffs
+from joingraph.view_diffs.idiffs_sql import Statement, TableName, idiffs_sql
+from joingraph.view_diffs.view_diff import META, SIGNS, told_apart, word_rows
+
+COUNT = "_count"
+Words = tuple[Word, ...]
+Numbers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+Target = TypeVar("Target")
+
+
+@dataclass(frozen=True, slots=True)
+class IDiff:
+    """Diffs of one kind: `key` are the columns that name rows; a counted one ends with a count."""
+
+    kind: str
+    alias: str
+    key: tuple[str, ...]
+    table: pa.Table
+    counted: bool = False
+
+    def rows(self) -> Iterator[IDiff]:
+        """Cut it into diffs of one row each."""
+        for at in range(self.table.num_rows):
+            yield IDiff(self.kind, self.alias, self.key, self.table.slice(at, 1), self.counted)
+
+    def repeated(self) -> IDiff:
+        """Write each row as often as it counts."""
+        if not self.counted:
+            return self
+        counts = self.table.column(-1).to_numpy()
+        return replace(self, table=taken(self.table, np.repeat(np.arange(len(counts)), counts)))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the view it has."""
+        return tuple(self.table.column_names[: -1 if self.counted else None])
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """Those that are not its key: what an update sets."""
+        return tuple(name for name in self.columns if name not in self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class IDiffs:
+    """The i-diffs of one batch, in no particular order.
+
+    >>> import pyarrow as pa
+    >>> text = pa.table({"tweetId": [7], "text": ["b"]})
+    >>> schema = pa.schema({"fan": pa.string(), "tweetId": pa.int64(), "text": pa.string()})
+    >>> diffs = IDiffs(schema, (IDiff("update", "T", ("tweetId",), text),))
+    >>> diffs.tables()["T", "update"].to_pylist()
+    [{'tweetId': 7, 'text': 'b'}]
+    """
+
+    schema: pa.Schema
+    parts: tuple[IDiff, ...]
+
+    def __len__(self) -> int:
+        return sum(part.table.num_rows for part in self.parts)
+
+    def apply_idiffs(self, target: Target, table: TableName | None = None) -> Target:
+        """Apply them to a stored copy of the view: an Arrow table, and the new one is given.
+
+        Or to a table of DuckDB or SQLite, named behind its connection, in one transaction.
+        """
+        return apply_idiffs(target, self, table)
+
+    def sql(self, table: TableName) -> list[Statement]:
+        """Write them as PostgreSQL reads them, to be executed in order in one transaction."""
+        return idiffs_sql(self, table)
+
+    def tables(self) -> dict[tuple[str, str], pa.Table]:
+        """Give the diffs by alias and kind; whole rows, which are of no alias, by ""."""
+        return {(part.alias, part.kind): part.table for part in self.parts}
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedDiffs:
+    """What a batch did to the base rows of one keyed alias: a table each, keys before values."""
+
+    deletes: pa.Table
+    updates: pa.Table
+
+
+def make_idiffs(
+    plan: Plan, keyed: Mapping[int, Keyed], diffs: Mapping[int, KeyedDiffs], changes: pa.Table
+) -> IDiffs:
+    """Put a batch's i-diffs together: what the keyed aliases say, and the rows that are left.
+
+    `changes` are the batch's view diffs (viewdiff.py). Those that only say again what the keyed
+    aliases say may be among them or not: the outcome is the same.
+    """
+    schema = plan.definition.schema
+    parts: list[IDiff] = []
+    gone: list[Gone] = []
+    for index, of in diffs.items():
+        names = keyed[index].names
+        key, alias = tuple(schema.names[at] for at in names), keyed[index].alias.name
+        parts.append(IDiff("update", alias, key, of.updates))
+        parts.append(IDiff("delete", alias, key, of.deletes))
+        gone.append(Gone(names, set(word_rows(of.deletes, len(names)))))
+    rows = changes.select(range(len(schema)))
+    balances = balanced(changes, shared_columns(plan, keyed), gone)
+    named_by = view_key(plan, keyed)
+    if named_by is None:
+        parts += counted(rows, shared_columns(plan, keyed), balances)
+    else:
+        parts += named(rows, named_by, balances)
+    return IDiffs(schema, tuple(part for part in parts if part.table.num_rows))
+
+
+class Gone(NamedTuple):
+    """The keys that a delete i-diff takes away, and the view's columns that hold them."""
+
+    names: tuple[int, ...]
+    keys: set[Words]
+
+    def leaves(self, rows: pa.Table) -> Mask:
+        """Mark the rows of the view that stay."""
+        if not self.keys:
+            return np.ones(len(rows), bool)
+        named = word_rows(rows.select(self.names), len(self.names))
+        return np.array([key not in self.keys for key in named], bool)
+
+
+class Balances(NamedTuple):
+    """How many rows that agree on the shared columns came or went, and where one of them is.
+
+    A row that came is as the view has it now, so its columns are the newest there are.
+    """
+
+    at: Numbers
+    counts: Numbers
+
+    def where(self, chosen: Mask) -> Balances:
+        """Pick some."""
+        return Balances(self.at[chosen], self.counts[chosen])
+
+
+def balanced(changes: pa.Table, shared: tuple[int, ...], gone: Sequence[Gone]) -> Balances:
+    """Add up the rows that no delete i-diff takes, by their shared columns."""
+    rows = changes.select(range(changes.num_columns - len(META)))
+    kinds = changes["_change_type"].combine_chunks()
+    signs = np.array([SIGNS[kind] for kind in kinds.dictionary.to_pylist()], np.int64)
+    by = signs[kinds.indices.to_numpy()] * changes["_count"].to_numpy()
+    each_row = Balances(np.arange(len(by)), by)
+    left = summed(rows, each_row)
+    for each in gone:
+        left = left.where(each.leaves(taken(rows, left.at)))
+    return summed(rows.select(shared), left)
+
+
+def summed(rows: pa.Table, balances: Balances) -> Balances:
+    """Add up balances of equal rows, pointing at the first that came, else at the first."""
+    if not len(balances.at):
+        return balances
+    some = taken(rows, balances.at)
+    names = [f"c{at}" for at in range(rows.num_columns)]
+    columns = [told_apart(column) for column in some.columns]
+    at, counts = pa.array(balances.at), pa.array(balances.counts)
+    came = pc.if_else(pc.greater(counts, 0), at, pa.scalar(None, pa.int64()))
+    told = pa.table([*columns, at, came, counts], names=[*names, "at", "came", "by"])
+    groups = told.group_by(names, use_threads=False)
+    found = groups.aggregate([("at", "min"), ("came", "min"), ("by", "sum")])
+    first, total = found["at_min"].to_numpy(), found["by_sum"].to_numpy()
+    newest = pc.coalesce(found["came_min"], found["at_min"]).to_numpy()
+    left = np.flatnonzero(total)
+    left = left[np.argsort(first[left])]
+    return Balances(newest[left], total[left])
+
+
+def counted(rows: pa.Table, shared: tuple[int, ...], balances: Balances) -> Iterator[IDiff]:
+    """Insert and delete rows as often as it takes."""
+    come, gone = balances.where(balances.counts > 0), balances.where(balances.counts < 0)
+    names = tuple(rows.column_names[at] for at in shared)
+    yield IDiff("insert", "", (), with_counts(picked(rows, come), come), counted=True)
+    less = with_counts(picked(rows.select(shared), gone), gone)
+    yield IDiff("delete", "", names, less, counted=True)
+
+
+def named(rows: pa.Table, key: tuple[int, ...], balances: Balances) -> Iterator[IDiff]:
+    """Insert rows by the view's key, and delete those whose key no inserted row has."""
+    names = tuple(rows.column_names[at] for at in key)
+    come = picked(rows, balances.where(balances.counts > 0))
+    gone = picked(rows, balances.where(balances.counts < 0)).select(names)
+    kept = set(word_rows(come.select(names), len(names))) if len(gone) else set[Words]()
+    left = [at for at, row in enumerate(word_rows(gone, len(names))) if row not in kept]
+    yield IDiff("insert", "", names, come)
+    yield IDiff("delete", "", names, taken(gone, np.array(left, np.int64)))
+
+
+def picked(rows: pa.Table, balances: Balances) -> pa.Table:
+    """Take the rows that balances point at."""
+    return taken(rows, balances.at)
+
+
+def with_counts(rows: pa.Table, balances: Balances) -> pa.Table:
+    """Put counts, all above zero, behind rows."""
+    counts = pa.array(np.abs(balances.counts))
+    return pa.table([*rows.columns, counts], names=[*rows.column_names, COUNT])

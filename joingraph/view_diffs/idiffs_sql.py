@@ -1,0 +1,191 @@
+"""I-diffs as SQL: names quoted, values as parameters, never a value inside a text.
+
+    update T tweetId 7 | text 'b'
+    ->   UPDATE "feed" SET "text" = $1 WHERE "tweetId" = $2    ('b', 7)
+
+Two ways: one statement with many rows of parameters (SQLite, PostgreSQL), or one statement that
+reads a whole table of diffs (DuckDB). An upsert asks for no unique index on the target, so none is
+used: the old row is deleted, or updated, and the new one inserted. SQL holds -0.0 and 0.0 equal.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from joingraph.expressions.python_values import python_values, shown
+from joingraph.expressions.texts import codes, is_text, taken, whole
+from joingraph.expressions.words import normal
+
+if TYPE_CHECKING:
+    from joingraph.view_diffs.idiffs import IDiff, IDiffs
+
+TableName = str | tuple[str, ...]  # ("schema", "table") where one name is not enough
+
+
+class Statement(NamedTuple):
+    """A statement with placeholders, to be executed once for each row of parameters."""
+
+    sql: str
+    parameters: list[tuple[object, ...]]
+
+
+class Dialect(NamedTuple):
+    """What the two dialects write differently."""
+
+    placeholder: Callable[[int], str]
+    same: str  # equality that holds between NULLs
+    row_name: str  # by which a row without a key is named
+    value: Callable[[Any], object]
+
+
+def sqlite_value(value: Any) -> object:
+    """Give a value as SQLite has it: decimals, dates and times are text there."""
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, dt.datetime):
+        return value.isoformat(" ")
+    return value.isoformat() if isinstance(value, dt.date) else value
+
+
+SQLITE = Dialect(lambda _: "?", "IS", "rowid", sqlite_value)
+POSTGRES = Dialect(lambda at: f"${at}", "IS NOT DISTINCT FROM", "ctid", lambda value: value)
+
+
+def idiffs_sql(idiffs: IDiffs, table: TableName) -> list[Statement]:
+    """Write i-diffs as PostgreSQL reads them, to be executed in order in one transaction.
+
+    >>> from joingraph.view_diffs.idiffs import IDiff, IDiffs
+    >>> part = IDiff("delete", "T", ("tweetId",), pa.table({"tweetId": [8]}))
+    >>> idiffs_sql(IDiffs(pa.schema({"tweetId": pa.int64()}), (part,)), "feed")
+    [Statement(sql='DELETE FROM "feed" WHERE "tweetId" = $1', parameters=[(8,)])]
+    """
+    return [each for part in idiffs.parts for each in statements(part, table, POSTGRES)]
+
+
+def statements(part: IDiff, table: TableName, dialect: Dialect) -> Iterator[Statement]:
+    """Write one part for one dialect."""
+    into = quoted_table(table)
+    if part.counted and part.kind == "delete":
+        yield less(part, into, dialect)
+        return
+    if part.kind == "update":
+        marks = Marks(dialect)
+        assigned = ", ".join(f"{quoted(name)} = {marks.next()}" for name in part.values)
+        sql = f"UPDATE {into} SET {assigned} WHERE {met(part.key, '=', marks)}"
+        yield Statement(sql, rows_of(part, (*part.values, *part.key), dialect))
+        return
+    if part.key:
+        sql = f"DELETE FROM {into} WHERE {met(part.key, '=', Marks(dialect))}"
+        yield Statement(sql, rows_of(part, part.key, dialect))
+    if part.kind == "insert":
+        names = part.columns
+        marks = Marks(dialect)
+        marked = ", ".join(marks.next() for _ in names)
+        sql = f"INSERT INTO {into} ({quoted_all(names)}) VALUES ({marked})"
+        yield Statement(sql, rows_of(part.repeated(), names, dialect))
+
+
+def less(part: IDiff, into: str, dialect: Dialect) -> Statement:
+    """Delete as many rows as are counted of those that agree on the shared columns."""
+    name, marks = dialect.row_name, Marks(dialect)
+    found = f"SELECT {name} FROM {into} WHERE {met(part.key, dialect.same, marks)}"
+    sql = f"DELETE FROM {into} WHERE {name} IN ({found} LIMIT {marks.next()})"
+    return Statement(sql, rows_of(part, part.table.column_names, dialect))
+
+
+class Marks:
+    """Numbers placeholders as they are written."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect, self.numbers = dialect, count(1)
+
+    def next(self) -> str:
+        """Write the next one."""
+        return self.dialect.placeholder(next(self.numbers))
+
+
+def met(names: Iterable[str], sign: str, marks: Marks) -> str:
+    """Compare columns with placeholders."""
+    return " AND ".join(f"{quoted(name)} {sign} {marks.next()}" for name in names)
+
+
+def rows_of(part: IDiff, names: Sequence[str], dialect: Dialect) -> list[tuple[object, ...]]:
+    """List the parameters of a statement, row by row."""
+    found = (python_values(part.table.column(name)) for name in names)
+    columns = [[dialect.value(parameter(value)) for value in column] for column in found]
+    return list(zip(*columns, strict=True))
+
+
+def parameter(value: object) -> object:
+    """Write what Python cannot hold as text, which a database reads as its column's type."""
+    return shown(value) if isinstance(value, pa.Scalar) else value
+
+
+def quoted(name: str) -> str:
+    """Quote an identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quoted_all(names: Iterable[str]) -> str:
+    """Quote a list of identifiers."""
+    return ", ".join(map(quoted, names))
+
+
+def quoted_table(table: TableName) -> str:
+    """Quote a table's name, or its schema's and its own."""
+    return ".".join(map(quoted, (table,) if isinstance(table, str) else table))
+
+
+def set_statements(part: IDiff, table: TableName, source: str) -> Iterator[str]:
+    """Write one part for DuckDB, its diffs being rows of `source` with columns c0, c1, ...
+
+    A counted delete finds in column n how many rows go, and in `at` a number of its own.
+    """
+    into = quoted_table(table)
+    names = list(part.columns)
+    of = {name: f"{source}.c{at}" for at, name in enumerate(names)}
+    same = "IS NOT DISTINCT FROM" if part.counted else "="
+    meet = " AND ".join(f"{into}.{quoted(name)} {same} {of[name]}" for name in part.key)
+    assigned = ", ".join(f"{quoted(name)} = {of[name]}" for name in part.values)
+    if part.kind == "delete" and part.counted:
+        nth = f"row_number() OVER (PARTITION BY {source}.at)"
+        found = (
+            f"SELECT {into}.rowid AS r, {source}.n, {nth} AS i FROM {into} JOIN {source} ON {meet}"
+        )
+        yield f"DELETE FROM {into} WHERE rowid IN (SELECT r FROM ({found}) WHERE i <= n)"
+    elif part.kind == "delete":
+        yield f"DELETE FROM {into} USING {source} WHERE {meet}"
+    if part.kind != "delete" and part.key and assigned:
+        yield f"UPDATE {into} SET {assigned} FROM {source} WHERE {meet}"
+    if part.kind == "insert":
+        new = f" WHERE NOT EXISTS (SELECT 1 FROM {into} WHERE {meet})" if part.key else ""
+        listed = ", ".join(of[name] for name in names)
+        yield f"INSERT INTO {into} ({quoted_all(names)}) SELECT {listed} FROM {source}{new}"
+
+
+def source_table(part: IDiff) -> pa.Table:
+    """Give the diffs of a part as `set_statements` reads them.
+
+    Counted deletes that SQL cannot tell apart, since 0.0 = -0.0, are one: two would find the same
+    rows to delete.
+    """
+    if part.kind == "insert":
+        part = part.repeated()
+    names = [f"c{at}" for at in range(len(part.columns))]
+    if not part.counted or part.kind == "insert":
+        return part.table.select(part.columns).rename_columns(names)
+    columns = [each if is_text(each.type) else normal(whole(each)) for each in part.table.columns]
+    told = [pa.array(codes(each)) if is_text(each.type) else each for each in columns[:-1]]
+    rows = pa.array(np.arange(len(part.table)))
+    table = pa.table([*told, columns[-1], rows], names=[*names, "n", "at"])
+    groups = table.group_by(names, use_threads=False).aggregate([("n", "sum"), ("at", "min")])
+    first = taken(pa.table(columns[:-1], names=names), groups["at_min"].to_numpy())
+    summed = first.append_column("n", groups["n_sum"])
+    return summed.append_column("at", pa.array(np.arange(summed.num_rows)))

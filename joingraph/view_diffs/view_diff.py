@@ -1,0 +1,252 @@
+"""What a batch did to the view: its rows in order, or folded to what is left of them.
+
+    columns of the view | _change_type                                    | _count | _diff
+    F.followerId  ...   | insert, delete, update_preimage, _postimage     | >= 1   | base diff
+
+A pre-image is followed at once by its post-image, of the same count. `_change_type` has the words
+of Delta's change feed. A ViewDiff is a value: later batches do not touch it.
+
+What a batch does to the view can only be seen while it is applied, and rows are the dearest form of
+it. So the form is chosen with the batch, `apply(batch, form=...)`, and made then; every form that
+can be had from that one is given on request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from joingraph.common.errors import DiffError
+from joingraph.common.names import quoted
+from joingraph.expressions.python_values import python_values
+from joingraph.expressions.texts import codes, is_text, taken, whole
+from joingraph.expressions.tree import Value
+from joingraph.expressions.words import Word, bits_of, words_of
+
+if TYPE_CHECKING:
+    from joingraph.view_diffs.factorised import Factorised
+    from joingraph.view_diffs.idiffs import IDiffs
+
+SIGNS = {"insert": 1, "delete": -1, "update_preimage": -1, "update_postimage": 1}
+HAPPENED = pa.schema(
+    [
+        pa.field("_change_type", pa.dictionary(pa.int8(), pa.string())),
+        pa.field("_count", pa.int64()),
+    ]
+)
+DIFF = pa.field("_diff", pa.int64())
+META = HAPPENED.append(DIFF)
+WORDS = pa.array(SIGNS, pa.string())
+CODES = {word: code for code, word in enumerate(SIGNS)}
+Numbers = npt.NDArray[np.int64]
+ViewRow = tuple[str, tuple[Value, ...], int]
+
+
+def change_table(
+    rows: pa.Table, kinds: Sequence[str], counts: Sequence[int], diffs: Sequence[int]
+) -> pa.Table:
+    """Put rows of the view and what happened to each side by side."""
+    codes = pa.array([CODES[kind] for kind in kinds], pa.int8())
+    told = beside(rows, codes, pa.array(counts, pa.int64()))
+    return told.append_column(DIFF, pa.array(diffs, pa.int64()))
+
+
+def beside(rows: pa.Table, codes: pa.Array, counts: pa.Array) -> pa.Table:
+    """Put rows of the view beside codes of change types and counts."""
+    happened = [pa.DictionaryArray.from_arrays(codes, WORDS), counts]
+    return pa.table([*rows.columns, *happened], schema=pa.schema([*rows.schema, *HAPPENED]))
+
+
+class DiffRows:
+    """The rows of a view diff; which base diff each comes from is written out when asked for."""
+
+    def __init__(self, rows: pa.Table, diffs: Callable[[], pa.Array | pa.ChunkedArray]) -> None:
+        self.rows, self._diffs = rows, diffs
+
+    @classmethod
+    def of(cls, table: pa.Table) -> DiffRows:
+        """Take a table that has its `_diff` already."""
+        last = table.num_columns - 1
+        return cls(table.select(range(last)), lambda: table.column(last))
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """Give the rows with `_diff`."""
+        return self.rows.append_column(DIFF, self._diffs())
+
+
+class Forms(NamedTuple):
+    """The forms of a batch's view diffs, each made when asked for; None where it cannot be."""
+
+    rows: Callable[[], DiffRows] | None
+    idiffs: Callable[[], IDiffs] | None = None
+    factorised: Callable[[], Factorised] | None = None
+    net: Callable[[pa.Table], pa.Table] | None = None  # folds rows faster than anybody could
+
+
+def made_of(table: Callable[[], pa.Table]) -> Callable[[], DiffRows]:
+    """Give the rows of a table that somebody makes, or refuses to make, when asked."""
+    return lambda: DiffRows.of(table())
+
+
+class ViewDiff:
+    """The view diffs of one batch, `seq` being its number.
+
+    >>> import pyarrow as pa
+    >>> table = change_table(pa.table({"n": [7, 7]}), ["insert", "delete"], [2, 1], [0, 1])
+    >>> diff = ViewDiff(Forms(made_of(lambda: table)), 1)
+    >>> diff.rows()
+    [('insert', (7,), 2), ('delete', (7,), 1)]
+    >>> diff.net()
+    [('insert', (7,), 1)]
+    """
+
+    def __init__(self, forms: Forms, seq: int) -> None:
+        self.seq = seq
+        self._forms = forms
+
+    def __len__(self) -> int:
+        return int(self._changes.rows.num_rows)
+
+    def __repr__(self) -> str:
+        shown = f"rows={len(self)}" if self._forms.rows else f"idiffs={len(self.idiffs())}"
+        return f"ViewDiff(seq={self.seq}, {shown})"
+
+    @cached_property
+    def _changes(self) -> DiffRows:
+        if self._forms.rows is None:
+            raise DiffError(
+                'this batch was applied with form="idiffs", so its rows were not made; ask'
+                ' idiffs(), or apply with form="rows"'
+            )
+        return self._forms.rows()
+
+    @property
+    def _width(self) -> int:
+        return int(self._changes.rows.num_columns) - len(HAPPENED)
+
+    def rows(self) -> list[ViewRow]:
+        """List (change type, row, count) in the order of the base diffs."""
+        return listed(self._changes.rows, self._width)
+
+    def net(self) -> list[ViewRow]:
+        """List what is left when the whole batch is folded: inserts and deletes, a row once."""
+        return listed(self._folded(), self._width)
+
+    def to_arrow(self, net: bool = False, *, positions: bool = False) -> pa.Table:
+        """Give the rows by column, with `_change_type` and `_count`.
+
+        With `positions` also `_seq`, the batch, and `_diff`, the base diff in it; folded rows have
+        no `_diff`.
+        """
+        rows = self._folded() if net else self._changes.table if positions else self._changes.rows
+        if positions:
+            seq = pa.array(np.full(rows.num_rows, self.seq, np.int64))
+            rows = rows.add_column(self._width + len(HAPPENED), "_seq", seq)
+        check_names("to_arrow()", rows.schema)
+        return rows
+
+    def changes(self) -> pa.Table:
+        """Give the rows as they are kept: `to_arrow` with positions, but for `_seq`."""
+        return self._changes.table
+
+    def idiffs(self) -> IDiffs:
+        """Give the diffs named by part of the view's key, folded over the batch.
+
+        Applied with form="idiffs", a batch makes no rows where an i-diff says the same.
+        """
+        if self._forms.idiffs is None:
+            raise DiffError("no i-diffs are known of this view diff; its rows say the same")
+        if self._forms.rows is not None:
+            check_names("idiffs()", self._changes.rows.schema)
+        return self._forms.idiffs()
+
+    def factorised(self) -> Factorised:
+        """Give the changed tuples with lists of their partners.
+
+        Applied with form="factorised"; else everything is among its rows, multiplied out already.
+        """
+        if self._forms.factorised is None:
+            raise DiffError(
+                'this batch was applied with form="idiffs"; apply it with form="factorised"'
+            )
+        if self._forms.rows is not None:
+            check_names("factorised()", self._changes.rows.schema)
+        return self._forms.factorised()
+
+    def _folded(self) -> pa.Table:
+        """Keep the first appearance of each row that has changed on balance, with that balance."""
+        fold = self._forms.net or partial(folded, width=self._width)
+        return fold(self._changes.rows)
+
+
+def check_names(asked: str, schema: pa.Schema) -> None:
+    """Refuse columns of which two have one name, as those of a view of before may."""
+    twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+    if twice:
+        raise DiffError(
+            f"{asked} would have two columns called {', '.join(map(quoted, twice))}: the view's,"
+            " and what view diffs say beside it; ask rows() or net(), or rename the view's with"
+            " graph.rebuild(View('SELECT ... AS ...', tables))"
+        )
+
+
+def folded(changes: pa.Table, width: int) -> pa.Table:
+    """Fold a view diff over the whole batch, in the order of the rows' first appearances."""
+    rows = changes.select(range(width))
+    keys = {f"c{at}": told_apart(column) for at, column in enumerate(rows.columns)}
+    by = signed_counts(changes, width)
+    told = pa.table({**keys, "_by": pa.array(by), "_at": pa.array(np.arange(len(by)))})
+    groups = told.group_by(list(keys), use_threads=False)
+    found = groups.aggregate([("_by", "sum"), ("_at", "min")])
+    balance, first = found["_by_sum"].to_numpy(), found["_at_min"].to_numpy()
+    left = np.flatnonzero(balance)
+    left = left[np.argsort(first[left])]
+    return left_over(changes, width, first[left], balance[left])
+
+
+def signed_counts(changes: pa.Table, width: int) -> Numbers:
+    """Say how often each row came, below zero for one that went."""
+    changed, counts = changes.column(width).combine_chunks(), changes.column(width + 1)
+    signs = np.array([SIGNS[word] for word in changed.dictionary.to_pylist()], np.int64)
+    by: Numbers = signs[changed.indices.to_numpy()] * counts.to_numpy()
+    return by
+
+
+def left_over(changes: pa.Table, width: int, first: Numbers, balance: Numbers) -> pa.Table:
+    """Keep some rows of a view diff, each with its balance."""
+    codes = np.where(balance > 0, CODES["insert"], CODES["delete"]).astype(np.int8)
+    rows = changes.select(range(width))
+    rows = rows if len(first) == len(rows) else taken(rows, first)
+    return beside(rows, pa.array(codes), pa.array(np.abs(balance)))
+
+
+def told_apart(column: pa.ChunkedArray) -> pa.Array:
+    """Give a column whose values are equal exactly where the words of another are."""
+    if is_text(column.type):
+        return pa.array(codes(column))
+    found = whole(column)
+    if not pa.types.is_floating(found.type):
+        return found
+    nan = pa.scalar(float("nan"), found.type)
+    return pc.if_else(pc.is_nan(found), nan, found).view(bits_of(found.type))
+
+
+def word_rows(table: pa.Table, width: int) -> Iterable[tuple[Word, ...]]:
+    """Give the view's rows as words, by which they are told apart."""
+    columns = [words_of(column) for column in table.columns[:width]]
+    return zip(*columns, strict=True)
+
+
+def listed(table: pa.Table, width: int) -> list[ViewRow]:
+    """List the rows of a view diff as Python values."""
+    columns = [python_values(column) for column in table.columns[:width]]
+    # By place: a view of before may have columns of these names.
+    kinds, counts = (table.column(at).to_pylist() for at in (width, width + 1))
+    return list(zip(kinds, zip(*columns, strict=True), counts, strict=True))

@@ -1,0 +1,1 @@
+"""The second stage, compiled: ops change the graph."""

@@ -60,8 +60,8 @@ nightly: .venv/.ready-spark ## kill a pipeline 50 times, take 500 random cases t
 fuzz: $(READY) ## compare N random views and feeds with the oracle (N=1000)
 	@$(BIN)/python -m tests.oracle --cases $(N)
 
-bench: .venv/.ready-bench ## measure joingraph on the workloads of docs/benchmarks.md
-	@$(BIN)/joingraph bench
+bench: .venv/.ready-bench ## measure joingraph, as docs/benchmarks.md tells (ARGS="q3 --rivals hand")
+	@$(BIN)/python -m benchmarks $(ARGS)
 
 clean: ## remove .venv and everything generated
 	rm -rf .venv build dist *.egg-info .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -21,7 +21,7 @@ import gc
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -30,14 +30,15 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from threading import Thread
-from time import perf_counter, sleep
+from time import sleep
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 import joingraph as jg
-from joingraph.bench.report import origin
+from benchmarks.harness.origin import save_figures
+from benchmarks.harness.timing import seconds
 from joingraph.storage.disk import files
 from joingraph.storage.record import Record, encode
 from joingraph.tables.batch import Entry
@@ -91,17 +92,17 @@ def cost(folder: Path) -> Iterator[Line]:
     for rows, callers in ((100_000, 1), (1_000, 16)):
         graphs = {"memory": made(None)}
         graphs |= {each: made(folder / f"{each}-{callers}", each) for each in ("fsync", "os")}
-        seconds: dict[str, list[float]] = {name: [] for name in graphs}
+        times: dict[str, list[float]] = {name: [] for name in graphs}
         numbers = count(1)
         for _ in range(ROUNDS):
             at = next(numbers) * 10_000_000
             batches = [tweets(at + n * rows, rows) for n in range(300_000 // rows)]
             for name, graph in graphs.items():
-                seconds[name].append(timed(partial(applied, graph, batches, callers)))
+                times[name].append(seconds(partial(applied, graph, batches, callers)))
         for graph in graphs.values():
             graph.close()
         for name in ("fsync", "os"):
-            ratio = median(seconds["memory"]) / median(seconds[name])
+            ratio = median(times["memory"]) / median(times[name])
             yield {"figure": f"cost {name}", "batch": rows, "callers": callers, "ratio": ratio}
 
 
@@ -115,13 +116,6 @@ def applied(graph: jg.JoinGraph, batches: list[pa.Table], callers: int) -> None:
             list(pool.map(lambda batch: graph.insert("tweet", batch), batches))
 
 
-def timed(work: Callable[[], object]) -> float:
-    """Tell how many seconds something takes."""
-    began = perf_counter()
-    work()
-    return perf_counter() - began
-
-
 def fsync(folder: Path) -> Iterator[Line]:
     """Compare batches one by one with a bare file that grows and is flushed, in turns."""
     for slower_ms in (0, 2):
@@ -130,15 +124,15 @@ def fsync(folder: Path) -> Iterator[Line]:
 
 
 @contextmanager
-def slower_flushes(by_ms: float) -> Iterator[None]:
+def slower_flushes(by_ms: float) -> Generator[None]:
     """Let every flush take longer, as if the disk did."""
     sync = files.sync
 
-    def slower(descriptor: int, path: Path) -> None:
-        sync(descriptor, path)
+    def slower(file: files.File, path: Path) -> None:
+        sync(file, path)
         sleep(by_ms / 1e3)
 
-    files.sync = slower if by_ms else sync
+    files.sync = slower
     try:
         yield
     finally:
@@ -153,12 +147,17 @@ def one_by_one(folder: Path) -> Line:
     bare, batches = files.create(path), [tweets(n * 1000, 1000) for n in range(600)]
     applied(graph, batches[:100], 1)
     disk, ours = [], []
+
+    def flushed() -> None:
+        files.write(bare, record, path)
+        files.sync(bare, path)
+
     for batch in batches[100:]:
-        disk.append(timed(lambda: (files.write(bare, record, path), files.sync(bare, path))))
-        ours.append(timed(partial(graph.insert, "tweet", batch)))
+        disk.append(seconds(flushed))
+        ours.append(seconds(partial(graph.insert, "tweet", batch)))
     graph.close()
     with made(None) as memory:
-        alone = median(timed(partial(memory.insert, "tweet", each)) for each in batches[:300])
+        alone = median(seconds(partial(memory.insert, "tweet", each)) for each in batches[:300])
     return {
         "figure": "fsync one by one", "batch": 1000, "ratio": median(disk) / median(ours),
         "disk_ms": 1e3 * median(disk), "batch_ms": 1e3 * median(ours), "memory_ms": 1e3 * alone,
@@ -172,14 +171,14 @@ def replay(folder: Path) -> Iterator[Line]:
         graph.snapshot()
         graph.maintain_only = True
         empty = folder / "empty"
-        applying = timed(lambda: applied(graph, batches, 1))
+        applying = seconds(lambda: applied(graph, batches, 1))
     with made(empty, "os") as graph:
         graph.snapshot()
-    base = timed(lambda: jg.open(empty).close())
-    replaying = timed(lambda: jg.open(folder / "replay").close()) - base
+    base = seconds(lambda: jg.open(empty).close())
+    replaying = seconds(lambda: jg.open(folder / "replay").close()) - base
     with made(None) as graph:
         graph.maintain_only = True
-        memory = timed(lambda: applied(graph, batches, 1))
+        memory = seconds(lambda: applied(graph, batches, 1))
     yield {"figure": "replay", "ratio": applying / replaying, "of_memory": memory / replaying}
 
 
@@ -205,7 +204,7 @@ def stall(folder: Path, mib: int) -> Iterator[Line]:
 
         def batch() -> float:
             new = tweets(next(numbers) * 1000, 1000)
-            return timed(lambda: graph.insert("tweet", new))
+            return seconds(lambda: graph.insert("tweet", new))
 
         before = [batch() for _ in range(2000)]
         taking = Thread(target=graph.snapshot)
@@ -230,9 +229,9 @@ def opening(folder: Path) -> Iterator[Line]:
         command = [sys.executable, "-c", OPEN, str(folder / "large")]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         found.append([float(each) for each in done.stdout.split()])
-    size, seconds, whole = (median(each) for each in zip(*found[1:], strict=True))
+    size, opened_s, whole = (median(each) for each in zip(*found[1:], strict=True))
     yield {
-        "figure": "open", "graph_mib": int(size) >> 20, "open_and_read_s": seconds,
+        "figure": "open", "graph_mib": int(size) >> 20, "open_and_read_s": opened_s,
         "from_process_start_s": whole, "first_s": found[0][1],
     }  # fmt: skip
 
@@ -252,8 +251,7 @@ def main() -> None:
                 shown = {k: round(v, 4) if isinstance(v, float) else v for k, v in line.items()}
                 print(json.dumps(shown), flush=True)
                 found.append(shown)
-    if asked.save:
-        asked.save.write_text(json.dumps({**origin(), "runs": found}, indent=1) + "\n")
+    save_figures({"runs": found}, asked.save)
 
 
 if __name__ == "__main__":

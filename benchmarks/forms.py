@@ -10,7 +10,6 @@ time is one that three batches of four are above: what else the machine does fal
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import quantiles
@@ -20,11 +19,10 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from joingraph import JoinGraph, View
-from joingraph.bench.data import SIZES, Size
-from joingraph.bench.engine import declare
-from joingraph.bench.report import origin
-from joingraph.bench.workloads import find, prepare, read
+from benchmarks.harness.origin import save_figures
+from benchmarks.workloads.catalogue import find, prepare, read
+from benchmarks.workloads.model import SIZES, Size
+from joingraph import JoinGraph
 from joingraph.view_diffs.view_diff import ViewDiff
 
 FANOUTS = (1, 100)
@@ -39,8 +37,8 @@ class Feed:
     def __init__(self, fanout: int, folder: Path, size: Size | None) -> None:
         name = f"fanout_{fanout}"
         prepare(name, folder, size)
-        inputs, join = read(name, folder), find(name).view
-        self.graph = JoinGraph(View(join.sql(), tables=declare(join)))
+        inputs = read(name, folder)
+        self.graph = JoinGraph(find(name).view.declared())
         self.graph.compile()
         self.graph.load(dict(inputs.tables))
         self.tweets = inputs.diffs[0].rows
@@ -69,10 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for line in found:
         times = "".join(f"{ms:>11} ms" for ms in line["ms_a_batch"])
         print(f"{line['operation']:<10} {line['form']:<12}{times}{line['ratio']:>8}")
-    if asked.save:
-        asked.save.write_text(
-            json.dumps({**origin(), "batch": BATCH, "runs": found}, indent=1) + "\n"
-        )
+    save_figures({"batch": BATCH, "runs": found}, asked.save)
 
 
 def measured(feeds: dict[int, Feed], form: str) -> list[dict[str, Any]]:

@@ -21,10 +21,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from joingraph.bench.data import FOLLOWER_CHAINS, RETWEET_DEPTHS
-from joingraph.bench.record import MIB, Run, parse
-from joingraph.bench.runner import best
-from joingraph.bench.workloads import FANOUTS, JOINS, KINDS
+from benchmarks.harness.record import MIB, Run, parse
+from benchmarks.harness.runner import best
+from benchmarks.workloads.catalogue import FANOUTS, JOINS, KINDS
+from benchmarks.workloads.model import FOLLOWER_CHAINS, RETWEET_DEPTHS
 
 HERE = Path(__file__).parent
 COLOURS = {

@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.harness.origin import save_figures
+from benchmarks.workloads.catalogue import prepare, read
+from benchmarks.workloads.model import SIZES, read_columns
+from benchmarks.workloads.views import TABLES
 from joingraph import JoinGraph, View
-from joingraph.bench.data import SIZES, read_columns
-from joingraph.bench.report import origin
-from joingraph.bench.views import TABLES
-from joingraph.bench.workloads import prepare, read
 
 SUBSCRIBERS, TURNS = 20, 10
 ORDER, LIMIT = "tweetDate DESC", 20
@@ -55,8 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     lines = [line for name in VIEWS for line in measured(name, tables)]
     for line in lines:
         print(json.dumps(line))
-    if asked.save:
-        asked.save.write_text(json.dumps({**origin(), "runs": lines}, indent=1) + "\n")
+    save_figures({"runs": lines}, asked.save)
 
 
 def with_subscribers(folder: Path) -> dict[str, pa.Table]:

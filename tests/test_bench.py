@@ -5,7 +5,6 @@ Nothing here looks at a clock.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import re
@@ -22,19 +21,19 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
-from joingraph.bench import cli
-from joingraph.bench.checksum import Tally, tally
-from joingraph.bench.churn import DELETE, INSERT, STEPS
-from joingraph.bench.consumer import consume_each
-from joingraph.bench.data import SIZES, read_columns, write_base, write_fanout
-from joingraph.bench.engine import run
-from joingraph.bench.record import Run, Spec, parse
-from joingraph.bench.report import save, table
-from joingraph.bench.rivals import RIVALS
-from joingraph.bench.rivals import prepare as prepare_rivals
-from joingraph.bench.runner import MODES, Options, best, compare, workloads_of
-from joingraph.bench.views import KEYS, TABLES
-from joingraph.bench.workloads import KINDS, WORKLOADS, Inputs, batches, find, prepare, read
+from benchmarks.harness.checksum import Tally, tally
+from benchmarks.harness.cli import main
+from benchmarks.harness.compiled_consumer import consume_each
+from benchmarks.harness.one_run import run
+from benchmarks.harness.record import Run, Spec, parse
+from benchmarks.harness.report import save, table
+from benchmarks.harness.runner import MODES, Options, best, compare, workloads_of
+from benchmarks.rivals.launch import RIVALS
+from benchmarks.rivals.launch import prepare as prepare_rivals
+from benchmarks.workloads.catalogue import KINDS, WORKLOADS, Inputs, batches, find, prepare, read
+from benchmarks.workloads.churn import DELETE, INSERT, STEPS
+from benchmarks.workloads.model import SIZES, read_columns, write_base, write_fanout
+from benchmarks.workloads.views import KEYS, TABLES
 from joingraph.common.errors import JoinGraphError
 
 ROOT = Path(__file__).parent.parent
@@ -55,14 +54,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run_tiny(name: str, folder: Path, mode: str = "each", batch: int = 50) -> Run:
     return run(Spec(name, mode, "reference", "auto", str(folder), batch))
-
-
-def command(*words: str) -> None:
-    """Run `joingraph bench` as its command line does."""
-    parser = argparse.ArgumentParser()
-    cli.add(parser.add_subparsers())
-    arguments = parser.parse_args(["bench", *words])
-    arguments.run(arguments)
 
 
 def rows_of(rows: pa.Table) -> list[tuple[int, ...]]:
@@ -243,7 +234,7 @@ def test_the_command_prints_a_line_a_run_and_compares_them(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ("q3", "fanout_1", "--engine", "reference", "--lookahead", "none,exact", "--json")
-    command(*words, "--data", str(folder), "--rivals", "divm", "--repeat", "1")
+    assert main([*words, "--data", str(folder), "--rivals", "divm", "--repeat", "1"]) == 0
     runs = [parse(line) for line in capsys.readouterr().out.splitlines()]
     found = {(run.workload, run.system, run.lookahead) for run in runs}
     assert len(runs) == len(found) == 6
@@ -268,21 +259,21 @@ def test_a_rival_that_ran_out_of_time_is_compared_over_the_diffs_it_did(folder: 
 
 
 def test_a_run_that_fails_is_an_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        command("q2", "--engine", "steam", "--data", str(folder), "--repeat", "1")
-    assert stop.value.code == 1
+    assert main(["q2", "--engine", "steam", "--data", str(folder), "--repeat", "1"]) == 1
     assert "engine='steam' is not known" in capsys.readouterr().err
 
 
-def test_what_cannot_be_run_is_refused_by_name(folder: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_run_is_refused_by_name(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(JoinGraphError, match=r"q1agg maintains count\(\*\).* run q1"):
         workloads_of(["q1agg"], "each")
     with pytest.raises(JoinGraphError, match=r"no workload q9; there are fanout_1"):
         workloads_of(["q9"], "each")
     with pytest.raises(JoinGraphError, match=r"no rival postgres; there are hand"):
         prepare_rivals(["postgres"])
-    with pytest.raises(JoinGraphError, match=r"mode scan has no rivals"):
-        command("fanout_1", "--mode", "scan", "--rivals", "divm", "--data", str(folder))
+    assert main(["fanout_1", "--mode", "scan", "--rivals", "divm", "--data", str(folder)]) == 2
+    assert "benchmarks: mode scan has no rivals" in capsys.readouterr().err
     with pytest.raises(JoinGraphError, match=r"data for 100 users, 10000 were asked for"):
         prepare("q1", folder, SIZES["small"])
     with pytest.raises(JoinGraphError, match=r"no columns\.txt"):
@@ -305,13 +296,16 @@ def test_mode_kinds_turns_a_query_into_its_four_kinds() -> None:
 
 def documented() -> list[list[str]]:
     """The commands that docs/benchmarks.md shows."""
-    lines = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8").splitlines()
-    return [shlex.split(line)[3:] for line in lines if line.startswith("$ joingraph bench")]
+    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    return [
+        shlex.split(words)
+        for words in re.findall(r'^\$ make bench ARGS="(.+)"$', page, re.MULTILINE)
+    ]
 
 
 @pytest.mark.parametrize("words", documented(), ids=" ".join)
 def test_every_command_of_the_page_runs(words: list[str], folder: Path) -> None:
-    command(*words, "--data", str(folder), "--engine", "reference", "--repeat", "1")
+    assert main([*words, "--data", str(folder), "--engine", "reference", "--repeat", "1"]) == 0
 
 
 def test_every_workload_rival_mode_and_field_is_on_the_page() -> None:

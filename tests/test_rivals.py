@@ -16,18 +16,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from benchmarks.harness import one_run
+from benchmarks.harness.checksum import Tally
+from benchmarks.harness.record import Run, Spec
 from benchmarks.rivals.divm import Divm
 from benchmarks.rivals.duckdb_delta import Duckdb
-from benchmarks.rivals.harness import Rival, Row, run, tally_rows
+from benchmarks.rivals.in_python import Rival, Row, run, tally_rows
+from benchmarks.rivals.launch import RIVALS, RUST, run_rival
 from benchmarks.rivals.ojt import OuterJoin
 from benchmarks.rivals.sqlite_triggers import Sqlite
-from joingraph.bench import engine
-from joingraph.bench.checksum import Tally
-from joingraph.bench.data import SIZES
-from joingraph.bench.record import Run, Spec
-from joingraph.bench.rivals import RIVALS, RUST, run_rival
-from joingraph.bench.views import TABLES, JoinView, fanout
-from joingraph.bench.workloads import WORKLOADS, Entry, prepare
+from benchmarks.workloads.catalogue import WORKLOADS, Entry, prepare
+from benchmarks.workloads.model import SIZES
+from benchmarks.workloads.views import TABLES, JoinView, fanout
 
 Make = Callable[[JoinView], Rival[Any]]
 PYTHON: dict[str, Make] = {
@@ -54,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def wanted(folder: Path) -> Callable[[str], Run]:
     """What joingraph gives for a workload."""
-    return cache(lambda name: engine.run(Spec(name, "each", "reference", "auto", str(folder), 50)))
+    return cache(lambda name: one_run.run(Spec(name, "each", "reference", "auto", str(folder), 50)))
 
 
 def outcome(run: Run) -> tuple[int, int | None, str | None]:

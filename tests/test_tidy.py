@@ -176,6 +176,12 @@ def names_from_the_top(file: File, line: int) -> set[str]:
     }
 
 
+def what_is_installed_stands_alone(file: File) -> Iterator[tuple[int, str]]:
+    for line, module in imported_modules(file):
+        if is_code(file) and module.split(".")[0] in ("benchmarks", "tests"):
+            yield line, f"imports {module}, which is not installed"
+
+
 def names_come_from_where_they_are_defined(file: File) -> Iterator[tuple[int, str]]:
     if not is_code(file) or file.path == "joingraph/__init__.py":
         return
@@ -269,6 +275,7 @@ RULES: tuple[Rule, ...] = (
     names_say_what_a_thing_does,
     imports_stand_at_the_top,
     imports_point_one_way,
+    what_is_installed_stands_alone,
     names_come_from_where_they_are_defined,
     parameters_are_few,
     comments_are_sentences,
@@ -300,6 +307,7 @@ BREACHES: dict[Rule, tuple[str, str]] = {
     names_say_what_a_thing_does: ("joingraph/x.py", "class RowManager: ..."),
     imports_stand_at_the_top: ("joingraph/x.py", "def f():\n    import os\n"),
     imports_point_one_way: ("filters/x.py", "from joingraph.maintainers import rows\n"),
+    what_is_installed_stands_alone: ("joingraph/x.py", "from benchmarks.harness import cli\n"),
     names_come_from_where_they_are_defined: (
         "filters/x.py",
         "from joingraph.expressions.tree import Iterator\n",

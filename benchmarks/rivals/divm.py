@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from benchmarks.rivals.harness import Change, Row, changes, options, rows_of, run, tally_rows
-from joingraph.bench.checksum import Tally
-from joingraph.bench.views import TABLES, Attribute, JoinView
-from joingraph.bench.workloads import Entry
+from benchmarks.harness.checksum import Tally
+from benchmarks.rivals.in_python import Change, Row, changes, options, rows_of, run, tally_rows
+from benchmarks.workloads.catalogue import Entry
+from benchmarks.workloads.views import TABLES, Attribute, JoinView
 
 Index = dict[int, list[Row]]
 

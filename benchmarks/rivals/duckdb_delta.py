@@ -16,10 +16,10 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
-from benchmarks.rivals.harness import Row, options, rows_of, run, signed
-from joingraph.bench.checksum import Tally, tally
-from joingraph.bench.views import TABLES, JoinView
-from joingraph.bench.workloads import Entry
+from benchmarks.harness.checksum import Tally, tally
+from benchmarks.rivals.in_python import Row, options, rows_of, run, signed
+from benchmarks.workloads.catalogue import Entry
+from benchmarks.workloads.views import TABLES, JoinView
 
 
 class Delta(NamedTuple):

@@ -13,7 +13,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from joingraph.bench.cli import add as add_bench
 from joingraph.cli.folder import add as add_tools
 from joingraph.cli.pipeline import add as add_pipeline
 from joingraph.common.errors import JoinGraphError
@@ -70,7 +69,6 @@ def commands() -> argparse.ArgumentParser:
     explained.set_defaults(run=run_explain)
 
     add_pipeline(found)
-    add_bench(found)
     add_tools(found)
     return parser
 

@@ -15,21 +15,20 @@ from typing import TYPE_CHECKING
 from joingraph.common.errors import StoreError
 
 if TYPE_CHECKING:
-    from joingraph.bench.pipeline import run_bench
     from joingraph.spark.build import pipeline
     from joingraph.spark.described import from_settings
     from joingraph.spark.environment.session import session
     from joingraph.spark.format.datasource import register
     from joingraph.spark.run import Pipeline
 
-__all__ = ["Pipeline", "from_settings", "pipeline", "register", "run_bench", "session"]
+
+__all__ = ["Pipeline", "from_settings", "pipeline", "register", "session"]
 
 _home_of = {
     "Pipeline": "joingraph.spark.run",
     "from_settings": "joingraph.spark.described",
     "pipeline": "joingraph.spark.build",
     "register": "joingraph.spark.format.datasource",
-    "run_bench": "joingraph.bench.pipeline",
     "session": "joingraph.spark.environment.session",
 }
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from joingraph.bench.report import origin
+from benchmarks.harness.origin import origin
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import joingraph as jg
-from joingraph.bench.report import origin
+from benchmarks.harness.origin import origin
 from joingraph.pipeline.sinks.contract import Memory
 from tests.bags import bag
 from tests.oracle.ask import arrow, declared

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from redis import Redis
 
-from joingraph.bench.report import origin
+from benchmarks.harness.origin import origin
 from joingraph.pipeline.sinks.embedded import Server
 from tests.spark.conftest import SQL
 

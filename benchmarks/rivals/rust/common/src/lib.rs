@@ -274,7 +274,7 @@ impl Bench {
     pub fn over(&self, a: &Args, done: usize) -> bool {
         done >= 2000 && self.run_s() > a.budget
     }
-    /// Prints the line; the names are those of joingraph/bench/record.py.
+    /// Prints the line; the names are those of benchmarks/harness/record.py.
     pub fn report(&self, engine: &str, a: &Args, (done, total): (usize, usize), secs: f64, o: Out) {
         let mut line = format!(
             "{{\"workload\":\"{}\",\"mode\":\"each\",\"system\":\"{engine}\",\"batch\":{},\

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from joingraph.bench.data import Column, column_names, power_law, read_columns, write_columns
+from benchmarks.workloads.model import Column, column_names, power_law, read_columns, write_columns
 
 CHURN_TABLES = ("follower", "tweet", "retweet")
 INSERT, DELETE, UPDATE_PRE, UPDATE_POST = range(4)

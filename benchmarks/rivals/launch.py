@@ -1,9 +1,7 @@
 """Runs of other systems: programs of benchmarks/rivals, which print the same JSON line as ours.
 
-    python -m benchmarks.rivals.divm q3 --data DIR --batch 1 --budget-s 8
-    benchmarks/rivals/rust/target/release/hand q3 --data DIR --batch 1 --budget-s 8
-
-They live in a checkout of joingraph, not in what is installed from a wheel.
+python -m benchmarks.rivals.divm q3 --data DIR --batch 1 --budget-s 8
+benchmarks/rivals/rust/target/release/hand q3 --data DIR --batch 1 --budget-s 8
 """
 
 from __future__ import annotations
@@ -16,12 +14,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from joingraph.bench.record import Run, parse
-from joingraph.bench.workloads import KINDS
+from benchmarks.harness.origin import ROOT
+from benchmarks.harness.record import Run, parse
+from benchmarks.workloads.catalogue import KINDS
 from joingraph.common.errors import JoinGraphError
 
-ROOT = Path(__file__).parent.parent.parent
-RUST = ROOT / "benchmarks" / "rivals" / "rust"
+RUST = Path(__file__).parent / "rust"
 TIMEOUT_S = 600
 MEMORY_BYTES = 14 * 2**30
 
@@ -66,11 +64,6 @@ def prepare(names: Sequence[str]) -> list[Rival]:
     unknown = [name for name in names if name not in RIVALS]
     if unknown:
         raise JoinGraphError(f"no rival {unknown[0]}; there are {', '.join(RIVALS)}")
-    if names and not RUST.exists():
-        raise JoinGraphError(
-            f"--rivals asks for programs of {RUST.parent}, which is not there; "
-            f"run joingraph from a checkout of its repository"
-        )
     rivals = [RIVALS[name] for name in names]
     for package in dict.fromkeys(rival.package for rival in rivals if rival.package):
         _build(package)

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from joingraph.bench.record import Run, Spec
-from joingraph.bench.rivals import Rival, run_process, run_rival
-from joingraph.bench.workloads import KINDS, find
+from benchmarks.harness.record import Run, Spec
+from benchmarks.rivals.launch import Rival, run_process, run_rival
+from benchmarks.workloads.catalogue import KINDS, find
 
 MODES = ("each", "stream", "batch", "call", "warehouse", "scan", "kinds")
 # Twenty thousand: churn's 200,000 diffs are ten batches, so that its tenths can be told apart.
@@ -29,7 +29,7 @@ RIVAL_MODES = {"each": 1, "stream": 1, "kinds": 1, "batch": 1_000}
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What `joingraph bench` was asked for."""
+    """The options of a whole command."""
 
     workloads: tuple[str, ...]
     folder: Path
@@ -109,16 +109,8 @@ def _turn(options: Options, workload: str) -> Iterator[Run]:
 
 def run_ours(spec: Spec) -> Run:
     """Run joingraph in a process of its own."""
-    wanted = Run(
-        workload=spec.workload,
-        mode=spec.mode,
-        system="joingraph",
-        engine=spec.engine,
-        lookahead=spec.lookahead,
-        batch=spec.batch,
-    )
-    command = [sys.executable, "-m", "joingraph.bench.engine", json.dumps(spec._asdict())]
-    return run_process(command, wanted)
+    command = [sys.executable, "-m", "benchmarks.harness.one_run", json.dumps(spec._asdict())]
+    return run_process(command, spec.run())
 
 
 def _again(options: Options, run: Run) -> Run:

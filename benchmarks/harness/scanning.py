@@ -13,14 +13,14 @@ import os
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from time import perf_counter
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.harness.checksum import Tally, tally
+from benchmarks.harness.timing import seconds
 from joingraph import JoinGraph
-from joingraph.bench.checksum import Tally, tally
 
 TURNS = 3
 COMPARED = (
@@ -71,10 +71,3 @@ def measure(graph: JoinGraph) -> Scanned:
         ]
         turns = [[seconds(way) for way in ways] for _ in range(TURNS)]
     return Scanned(total, *(round(min(of_way), 6) for of_way in zip(*turns, strict=True)))
-
-
-def seconds(task: Callable[[], object]) -> float:
-    """Say how long a task takes."""
-    start = perf_counter()
-    task()
-    return perf_counter() - start

@@ -1,4 +1,4 @@
-"""`joingraph bench`: its options, and the order of work."""
+"""`python -m benchmarks`: its options, and the order of work."""
 
 from __future__ import annotations
 
@@ -6,18 +6,26 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol
 
-from joingraph import spark
-from joingraph.bench.data import SIZES
-from joingraph.bench.record import Run
-from joingraph.bench.report import save, table
-from joingraph.bench.rivals import RIVALS
-from joingraph.bench.rivals import prepare as prepare_rivals
-from joingraph.bench.runner import MODES, RIVAL_MODES, Options, best, compare, run_all, workloads_of
-from joingraph.bench.workloads import KINDS, WORKLOADS, prepare
+from benchmarks.harness.record import Run
+from benchmarks.harness.report import save, table
+from benchmarks.harness.runner import (
+    MODES,
+    RIVAL_MODES,
+    Options,
+    best,
+    compare,
+    run_all,
+    workloads_of,
+)
+from benchmarks.rivals.launch import RIVALS
+from benchmarks.rivals.launch import prepare as prepare_rivals
+from benchmarks.workloads.catalogue import KINDS, WORKLOADS, prepare
+from benchmarks.workloads.model import SIZES
 from joingraph.common.errors import JoinGraphError
 
 DEFAULT_WORKLOADS = {
@@ -33,17 +41,19 @@ Every run is a process of its own; systems take turns; checksums are compared, a
 differs is an error. Without --data the data are made in a folder that is removed afterwards."""
 
 
-class Commands(Protocol):
-    """Where commands are added: what `ArgumentParser.add_subparsers` gives."""
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure a pipeline, or the graph alone; return the exit code."""
+    arguments = options().parse_args(argv)
+    try:
+        return bench_pipeline(arguments) if arguments.pipeline else bench_graph(arguments)
+    except JoinGraphError as error:
+        print(f"benchmarks: {error}", file=sys.stderr)
+        return 2
 
-    def add_parser(self, name: str, *, help: str, description: str) -> argparse.ArgumentParser:
-        """Make a parser for one more command."""
-        ...
 
-
-def add(subparsers: Commands) -> None:
-    """Add `bench` to the commands of `joingraph`."""
-    parser = subparsers.add_parser("bench", help="run benchmarks", description=DESCRIPTION)
+def options() -> argparse.ArgumentParser:
+    """Describe the options."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=DESCRIPTION)
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=", ".join(WORKLOADS))
     parser.add_argument("--mode", choices=MODES, default="each", help="how the diffs enter")
     parser.add_argument(
@@ -59,19 +69,21 @@ def add(subparsers: Commands) -> None:
     parser.add_argument("--save", type=Path, metavar="DIR", help="also write a file of JSON lines")
     parser.add_argument("--pipeline", action="store_true", help="a Spark pipeline, beside PySpark")
     parser.add_argument("--json", action="store_true", help="print one JSON line a run")
-    parser.set_defaults(run=bench)
+    return parser
 
 
-def bench(arguments: argparse.Namespace) -> None:
-    """Measure a pipeline, or the graph alone."""
-    if arguments.pipeline:
-        spark.run_bench(arguments)
-    else:
-        bench_graph(arguments)
+def bench_pipeline(arguments: argparse.Namespace) -> int:
+    """Import what needs pyspark, and run it."""
+    if find_spec("pyspark") is None:
+        raise JoinGraphError(
+            "--pipeline needs pyspark, which is not installed; run: pip install 'joingraph[spark]'"
+        )
+    import_module("benchmarks.pipelines.comparison").compare(arguments)
+    return 0
 
 
-def bench_graph(arguments: argparse.Namespace) -> None:
-    """Run what was asked for; exit with 1 where checksums differ or joingraph itself failed."""
+def bench_graph(arguments: argparse.Namespace) -> int:
+    """Run all asked for; return 1 where checksums differ or joingraph itself failed."""
     mode: str = arguments.mode
     names = workloads_of(arguments.workloads or _default_workloads(mode), mode)
     if arguments.rivals and mode not in RIVAL_MODES:
@@ -101,9 +113,8 @@ def bench_graph(arguments: argparse.Namespace) -> None:
     _conclude(arguments, runs)
     complaints += _failures(runs)
     for complaint in complaints:
-        print(f"joingraph bench: {complaint}", file=sys.stderr)
-    if complaints:
-        sys.exit(1)
+        print(f"benchmarks: {complaint}", file=sys.stderr)
+    return 1 if complaints else 0
 
 
 def _conclude(arguments: argparse.Namespace, runs: Sequence[Run]) -> None:

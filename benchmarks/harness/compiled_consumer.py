@@ -13,8 +13,8 @@ from typing import Any
 import numba
 import numpy as np
 
+from benchmarks.harness.checksum import Tally
 from joingraph import JoinGraph
-from joingraph.bench.checksum import Tally
 from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.machine.kernel import ld, sto

@@ -13,7 +13,7 @@ MIB = 2**20
 
 
 class Spec(NamedTuple):
-    """What to run: options of `joingraph bench`, settled."""
+    """What to run: options of `python -m benchmarks`, settled."""
 
     workload: str
     mode: str
@@ -22,6 +22,17 @@ class Spec(NamedTuple):
     folder: str
     batch: int
     max_diffs: int | None = None
+
+    def run(self) -> Run:
+        """Return the run of which nothing is measured yet."""
+        return Run(
+            workload=self.workload,
+            mode=self.mode,
+            system="joingraph",
+            engine=self.engine,
+            lookahead=self.lookahead,
+            batch=self.batch,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,10 +75,13 @@ class Run:
             return self.system
         return "/".join(part for part in (self.system, self.engine, self.lookahead) if part)
 
+    def known(self) -> dict[str, Any]:
+        """Return the fields that are known."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
     def line(self) -> str:
-        """Write the run as JSON, leaving out what is not known."""
-        known = {name: value for name, value in asdict(self).items() if value is not None}
-        return json.dumps(known)
+        """Write the run as JSON."""
+        return json.dumps(self.known())
 
 
 def parse(line: str) -> Run:

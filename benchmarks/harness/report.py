@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import platform
-import subprocess
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from math import exp, log
 from pathlib import Path
 from statistics import fmean
 
-from joingraph.bench.record import MIB, Run
-from joingraph.bench.rivals import ROOT
+from benchmarks.harness.origin import save_lines
+from benchmarks.harness.record import MIB, Run
 
 HEADINGS = ("workload", "mode", "system", "diffs/s", "tuples/s", "graph MiB", "peak MiB", "load/s")
 
@@ -53,25 +48,9 @@ def ratios(runs: Sequence[Run]) -> Iterator[str]:
                 yield f"{mine} against {other}: {parts}; geometric mean {mean:.3g}x"
 
 
-def origin() -> dict[str, str]:
-    """Tell machine, commit and date: a number without them is hearsay."""
-    commit = _output(["git", "describe", "--always", "--dirty"]) or "not a checkout"
-    return {
-        "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()}",
-        "python": platform.python_version(),
-        "commit": commit,
-        "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-    }
-
-
 def save(runs: Sequence[Run], folder: Path) -> Path:
     """Write runs as a new file of JSON lines, each with machine, commit and date."""
-    where = origin()
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{where['date'].replace(':', '')}-{runs[0].mode}.jsonl"
-    lines = [json.dumps(json.loads(run.line()) | where) for run in runs]
-    path.write_text("".join(f"{line}\n" for line in lines))
-    return path
+    return save_lines([run.known() for run in runs], folder, runs[0].mode)
 
 
 def _cells(run: Run) -> tuple[str, ...]:
@@ -90,19 +69,3 @@ def _cells(run: Run) -> tuple[str, ...]:
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:,.0f}"
-
-
-def _processor() -> str:
-    """Name the processor; Linux tells it in /proc, elsewhere Python must do."""
-    path = Path("/proc/cpuinfo")
-    lines = path.read_text().splitlines() if path.exists() else []
-    models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return models[0] if models else platform.processor() or platform.machine()
-
-
-def _output(command: list[str]) -> str:
-    try:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        return ""
-    return done.stdout.strip()

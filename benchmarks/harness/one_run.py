@@ -1,4 +1,4 @@
-"""One run of joingraph, in a process of its own: `python -m joingraph.bench.engine SPEC`.
+"""One run of joingraph, in a process of its own: `python -m benchmarks.harness.one_run SPEC`.
 
     read inputs -> warm up on another graph -> load (timed alone) -> diffs (timed) -> one JSON line
 
@@ -9,24 +9,23 @@ compiled code are there; the graph that is measured starts empty, and it grows i
 
 from __future__ import annotations
 
-import gc
 import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
+from benchmarks.harness.checksum import Tally, tally
+from benchmarks.harness.compiled_consumer import consume_each
+from benchmarks.harness.record import Run, Spec, peak_rss_mib, rate
+from benchmarks.harness.scanning import COMPARED, consume, measure
+from benchmarks.harness.timing import Timed, apply_all, diffs_in, seconds, with_figures
+from benchmarks.workloads.catalogue import Entry, Inputs, batches, find, read
 from joingraph import JoinGraph, View
-from joingraph.bench.checksum import Tally, tally
-from joingraph.bench.consumer import consume_each
-from joingraph.bench.record import Run, Spec, peak_rss_mib, rate
-from joingraph.bench.scanning import COMPARED, consume, measure
-from joingraph.bench.views import KEYS, TABLES, JoinView
-from joingraph.bench.workloads import Entry, Inputs, batches, find, read
 from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.graph.compiled import fields
 
@@ -35,48 +34,20 @@ WARM_UP_DIFFS = 1_000
 SCAN_LIMIT_ROWS = 200_000_000
 
 
-class Timed(NamedTuple):
-    """What applying the diffs gave: seconds after each batch, diffs in each, view rows in all."""
-
-    seconds: list[float]
-    diffs: list[int]
-    tally: Tally
-
-
 Consume = Callable[[JoinGraph, list[tuple[Any, ...]]], Tally]
-
-
-def declare(view: JoinView) -> dict[str, str]:
-    """Write the CREATE TABLE texts of a view's tables."""
-    texts: dict[str, str] = {}
-    for table in view.tables:
-        columns = ", ".join(f"{name} BIGINT" for name in TABLES[table])
-        key = ", ".join(KEYS[table])
-        texts[table] = f"CREATE TABLE {table} ({columns}, PRIMARY KEY ({key}))"
-    return texts
 
 
 def run(spec: Spec) -> Run:
     """Load, apply and measure one workload."""
     inputs = read(spec.workload, Path(spec.folder), max_diffs=spec.max_diffs)
-    join = find(spec.workload).view
-    view = View(join.sql(), tables=declare(join))
+    view = find(spec.workload).view.declared()
     _warm_up(view, spec, inputs)
     graph = _open(view, spec)
-    start = perf_counter()
-    graph.load(dict(inputs.tables))
-    load_s = perf_counter() - start
+    load_s = seconds(lambda: graph.load(dict(inputs.tables)))
     loaded = _bytes(graph)
     timed = _apply(graph, spec, inputs.diffs)
-    base_rows = sum(len(table) for table in inputs.tables.values())
-    result = _report(spec, timed, base_rows=base_rows)
-    result = replace(
-        result,
-        load_s=round(load_s, 6),
-        load_rows_per_s=rate(base_rows, load_s),
-        bytes_loaded=loaded,
-        bytes=_bytes(graph),
-    )
+    result = replace(spec.run(), bytes_loaded=loaded, bytes=_bytes(graph))
+    result = with_figures(result, timed, base_rows=inputs.base_rows, load_s=load_s)
     if spec.mode in ("warehouse", "scan"):
         result = _with_scan(graph, result)
     return replace(result, peak_rss_mib=peak_rss_mib())
@@ -125,21 +96,16 @@ def backwards(rows: pa.Table) -> pa.Table:
 
 
 def _apply(graph: JoinGraph, spec: Spec, diffs: list[Entry]) -> Timed:
-    """Apply all diffs, the clock running from before the first to after the last was consumed."""
+    """Apply all diffs, consuming what comes out as the mode says."""
     consume = CONSUME[spec.mode]
     if isinstance(graph.engine, CompiledEngine):
         consume = CONSUME_COMPILED.get(spec.mode, consume)
-    prepared = [operations(batch) for batch in batches(diffs, spec.batch)]
-    counts = [sum(len(operation[2]) for operation in batch) for batch in prepared]
-    seconds: list[float] = []
-    total = Tally()
-    gc.collect()
-    gc.freeze()  # or Python looks through all it has imported, once in a while
-    start = perf_counter()
-    for batch in prepared:
-        total += consume(graph, batch)
-        seconds.append(perf_counter() - start)
-    return Timed(seconds, counts, total)
+    parts = list(batches(diffs, spec.batch))
+    return apply_all(
+        [operations(batch) for batch in parts],
+        [diffs_in(batch) for batch in parts],
+        lambda batch: consume(graph, batch),
+    )
 
 
 def _consume_stream(graph: JoinGraph, batch: list[tuple[Any, ...]]) -> Tally:
@@ -174,39 +140,6 @@ CONSUME: dict[str, Consume] = {
 CONSUME_COMPILED: dict[str, Consume] = {"each": consume_each, "kinds": consume_each}
 
 
-def _report(spec: Spec, timed: Timed, *, base_rows: int) -> Run:
-    diffs = sum(timed.diffs)
-    seconds = timed.seconds[-1] if timed.seconds else 0.0
-    first, last = _tenths(timed)
-    return Run(
-        workload=spec.workload,
-        mode=spec.mode,
-        system="joingraph",
-        engine=spec.engine,
-        lookahead=spec.lookahead,
-        batch=spec.batch,
-        diffs=diffs,
-        seconds=round(seconds, 6),
-        diffs_per_s=rate(diffs, seconds),
-        tuples=timed.tally.tuples,
-        tuples_per_s=rate(timed.tally.tuples, seconds),
-        checksum=str(timed.tally.checksum),
-        base_rows=base_rows,
-        first_tenth_per_s=first,
-        last_tenth_per_s=last,
-    )
-
-
-def _tenths(timed: Timed) -> tuple[float | None, float | None]:
-    """Tell the rates of the first and the last tenth of the batches, if there are ten."""
-    tenth = len(timed.seconds) // 10
-    if not tenth:
-        return None, None
-    last_s = timed.seconds[-1] - timed.seconds[-tenth - 1]
-    first = rate(sum(timed.diffs[:tenth]), timed.seconds[tenth - 1])
-    return first, rate(sum(timed.diffs[-tenth:]), last_s)
-
-
 def _with_scan(graph: JoinGraph, result: Run) -> Run:
     """Read the whole view, unless it is too large; mode `scan` reports only that."""
     result = replace(result, view_tuples=graph.count(), tuples=None, tuples_per_s=None)
@@ -215,8 +148,8 @@ def _with_scan(graph: JoinGraph, result: Run) -> Run:
     if result.mode == "warehouse":
         start = perf_counter()
         total = consume(graph)
-        seconds = round(perf_counter() - start, 6)
-        return replace(result, scan_s=seconds, checksum=str(total.checksum))
+        scan_s = round(perf_counter() - start, 6)
+        return replace(result, scan_s=scan_s, checksum=str(total.checksum))
     scanned = measure(graph)
     return replace(
         result,

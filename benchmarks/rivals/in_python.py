@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from time import perf_counter
 from typing import NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
-from joingraph.bench.checksum import Tally
-from joingraph.bench.record import Run, peak_rss_mib, rate
-from joingraph.bench.views import JoinView
-from joingraph.bench.workloads import Entry, batches, find, read
+from benchmarks.harness.checksum import Tally
+from benchmarks.harness.record import Run, peak_rss_mib
+from benchmarks.harness.timing import apply_all, diffs_in, seconds, with_figures
+from benchmarks.workloads.catalogue import Entry, batches, find, read
+from benchmarks.workloads.views import JoinView
 
 Row = tuple[int, ...]
 Batch = TypeVar("Batch")
@@ -42,9 +43,11 @@ class Rival(Protocol[Batch]):
 
     def prepare(self, batch: list[Entry]) -> Batch:
         """Bring diffs into the form in which the system takes them."""
+        ...
 
     def apply(self, batch: Batch) -> Tally:
         """Apply a batch, and consume the view rows that come and go."""
+        ...
 
 
 def signed(batch: list[Entry]) -> Iterator[tuple[int, str, pa.Table]]:
@@ -71,7 +74,7 @@ def changes(batch: list[Entry]) -> list[Change]:
 
 
 def tally_rows(rows: Sequence[Row], sign: int = 1) -> Tally:
-    """Read all values of view rows, as joingraph.bench.checksum does for Arrow."""
+    """Read all values of view rows, as benchmarks.harness.checksum does for Arrow."""
     columns = enumerate(zip(*rows, strict=True), start=1)
     total = sum(weight * sum(values) for weight, values in columns)
     return Tally(len(rows), sign * total % 2**64)
@@ -82,39 +85,21 @@ def run(make: Callable[[JoinView], Rival[Batch]], arguments: argparse.Namespace)
     name: str = arguments.workload
     inputs = read(name, arguments.data, max_diffs=arguments.max_diffs)
     rival = make(find(name).view)
-    start = perf_counter()
-    rival.load(inputs.tables)
-    load_s = perf_counter() - start
+    load_s = seconds(lambda: rival.load(inputs.tables))
     parts = list(batches(inputs.diffs, arguments.batch))
-    prepared = [rival.prepare(part) for part in parts]
-    counts = [sum(len(entry.rows) for entry in part) for part in parts]
-    total, done, seconds = Tally(), 0, 0.0
-    start = perf_counter()
-    for batch, count in zip(prepared, counts, strict=True):
-        total += rival.apply(batch)
-        done += count
-        seconds = perf_counter() - start
-        if done >= LEAST_DIFFS and seconds > arguments.budget_s:
-            break
-    return Run(
-        workload=name,
-        mode="each",
-        system="",
-        batch=arguments.batch,
-        diffs=done,
-        complete=done == sum(counts),
-        seconds=round(seconds, 6),
-        diffs_per_s=rate(done, seconds),
-        tuples=total.tuples,
-        tuples_per_s=rate(total.tuples, seconds),
-        checksum=str(total.checksum),
-        peak_rss_mib=peak_rss_mib(),
-        load_s=round(load_s, 6),
-        load_rows_per_s=rate(sum(len(table) for table in inputs.tables.values()), load_s),
+    timed = apply_all(
+        [rival.prepare(part) for part in parts],
+        [diffs_in(part) for part in parts],
+        rival.apply,
+        enough=lambda done, took: done >= LEAST_DIFFS and took > arguments.budget_s,
     )
+    complete = len(timed.diffs) == len(parts)
+    wanted = Run(workload=name, mode="each", system="", batch=arguments.batch, complete=complete)
+    result = with_figures(wanted, timed, base_rows=inputs.base_rows, load_s=load_s)
+    return replace(result, peak_rss_mib=peak_rss_mib())
 
 
-def options(about: str) -> argparse.ArgumentParser:
+def options(about: str | None) -> argparse.ArgumentParser:
     """Describe the options that all rivals take."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("workload")

@@ -1,7 +1,7 @@
-"""`joingraph bench --pipeline`: a Spark pipeline beside PySpark written by hand, in one run.
+"""`python -m benchmarks --pipeline`: a Spark pipeline beside PySpark written by hand, in one run.
 
     for each workload, micro-batch and size of the base tables:
-        rounds to warm up, then rounds of  empty | hand | ours  (joingraph/spark/measured.py)
+        rounds to warm up, then rounds of  empty | hand | ours  (systems.py)
     own time = a system's median micro-batch - that of `empty` in the same rounds
 
 Base tables are loaded before; the diffs come as files, one of each changing table a micro-batch.
@@ -21,14 +21,12 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from joingraph.bench.checksum import Tally
-from joingraph.bench.data import Size
-from joingraph.bench.engine import declare
-from joingraph.bench.report import origin
-from joingraph.bench.workloads import Inputs, find, prepare, read
+from benchmarks.harness.checksum import Tally
+from benchmarks.harness.origin import save_lines
+from benchmarks.pipelines.systems import SYSTEMS, Feed, Measured, write_files
+from benchmarks.workloads.catalogue import Inputs, find, prepare, read
+from benchmarks.workloads.model import Size
 from joingraph.common.errors import JoinGraphError
-from joingraph.plan.view import View
-from joingraph.spark.measured import SYSTEMS, Feed, Measured, write_files
 
 WORKLOADS = ("fanout_10", "q3")
 COUNTED = {1_000: 10, 50_000: 3}  # diffs in a micro-batch -> how many of them are timed in a round
@@ -67,7 +65,7 @@ class Line:
     checksum: str
 
 
-def run_bench(arguments: argparse.Namespace) -> None:
+def compare(arguments: argparse.Namespace) -> None:
     """Measure everything, print a table or lines, and save them."""
     lines = []
     asked = cases(arguments.workloads or WORKLOADS, arguments.batch, arguments.size)
@@ -78,7 +76,8 @@ def run_bench(arguments: argparse.Namespace) -> None:
                 print(json.dumps(asdict(line)) if arguments.json else shown(line), flush=True)
                 lines.append(line)
     if arguments.save:
-        print(f"saved as {save(lines, arguments.save)}")
+        path = save_lines([asdict(each) for each in lines], arguments.save, "pipeline")
+        print(f"saved as {path}")
 
 
 def cases(workloads: Sequence[str], batch: int | None, size: str | None) -> list[Case]:
@@ -107,9 +106,8 @@ def measure(case: Case, data: Path, diffs: Path, *, rounds: int) -> list[Line]:
     """Measure one case; systems whose rows differ are an error."""
     prepare(case.workload, data, case.size)
     inputs, join = read(case.workload, data), find(case.workload).view
-    view = View(join.sql(), tables=declare(join))
     write_files(diffs, list(micro_batches(inputs, case)))
-    measured = Measured(Feed(view, join, inputs.tables, diffs))
+    measured = Measured(Feed(join.declared(), join, inputs.tables, diffs))
     seconds: dict[str, list[float]] = {}
     told: dict[str, Tally] = {}
     try:
@@ -123,8 +121,7 @@ def measure(case: Case, data: Path, diffs: Path, *, rounds: int) -> list[Line]:
         raise JoinGraphError(
             f"{case.workload}: {told['hand']} by hand, {told['ours']} by joingraph"
         )
-    base_rows = sum(len(rows) for rows in inputs.tables.values())
-    return [line(case, system, seconds, (told[system], base_rows)) for system in seconds]
+    return [line(case, system, seconds, (told[system], inputs.base_rows)) for system in seconds]
 
 
 def micro_batches(inputs: Inputs, case: Case) -> Iterator[Mapping[str, pa.Table]]:
@@ -166,12 +163,3 @@ def shown(line: Line) -> str:
         f"{line.workload:10} {line.batch:>6,} diffs, {line.base_rows:>10,} base rows, "
         f"{line.system:5}: {line.batch_ms:8,.1f} ms a micro-batch, {line.own_ms:8,.1f} its own"
     )
-
-
-def save(lines: Sequence[Line], folder: Path) -> Path:
-    """Write lines as a new file, each with machine, commit and date."""
-    where = origin()
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{where['date'].replace(':', '')}-pipeline.jsonl"
-    path.write_text("".join(f"{json.dumps(asdict(each) | where)}\n" for each in lines))
-    return path

@@ -4,7 +4,7 @@
                                          inputs.diffs    [Entry("insert", "tweet", rows), ...]
     for batch in batches(inputs.diffs, 1000): ...
 
-The folder is one that `prepare` filled, or any with the same columns (data.py). The q workloads
+The folder is one that `prepare` filled, or any with the same columns (model.py). The q workloads
 hold back the last tweets and retweets by date: as many as the chains have diffs.
 """
 
@@ -20,9 +20,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from joingraph.bench import views
-from joingraph.bench.churn import CHURN_TABLES, DELETE, INSERT, UPDATE_PRE, write_churn
-from joingraph.bench.data import (
+from benchmarks.workloads import views
+from benchmarks.workloads.churn import CHURN_TABLES, DELETE, INSERT, UPDATE_PRE, write_churn
+from benchmarks.workloads.model import (
     SIZES,
     Column,
     Columns,
@@ -32,7 +32,7 @@ from joingraph.bench.data import (
     write_base,
     write_fanout,
 )
-from joingraph.bench.views import TABLES, JoinView
+from benchmarks.workloads.views import TABLES, JoinView
 from joingraph.common.errors import JoinGraphError
 
 FANOUTS = (1, 10, 30, 50, 70, 100)
@@ -56,6 +56,11 @@ class Inputs(NamedTuple):
 
     tables: Mapping[str, pa.Table]
     diffs: list[Entry]
+
+    @property
+    def base_rows(self) -> int:
+        """The number of rows to load."""
+        return sum(len(rows) for rows in self.tables.values())
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
-from joingraph.bench.checksum import Tally, tally
-from joingraph.bench.views import JoinView
+from benchmarks.harness.checksum import Tally, tally
+from benchmarks.workloads.views import JoinView
 from joingraph.plan.view import View
 from joingraph.spark.build import pipeline
 from joingraph.spark.environment.session import session

@@ -63,7 +63,7 @@ def column_names(folder: Path) -> tuple[list[str], int]:
     except FileNotFoundError:
         raise StoreError(
             f"{folder} was asked for its columns and has no columns.txt; "
-            f"give --data a folder that `joingraph bench` wrote, or an empty one to fill"
+            f"give --data a folder that `python -m benchmarks` wrote, or an empty one to fill"
         ) from None
     return names, int(rows)
 

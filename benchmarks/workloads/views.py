@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from joingraph import View
+
 TABLES: Mapping[str, tuple[str, ...]] = {
     "user": ("userId",),
     "follower": ("userId", "followerId"),
@@ -68,6 +70,16 @@ class JoinView:
         select = ", ".join(f"{alias}.{name} AS {alias}_{name}" for alias, name in self.output)
         sources = ", ".join(f"{table} {alias}" for alias, table in self.aliases.items())
         return f"SELECT {select} FROM {sources} WHERE {' AND '.join(self.equalities)}"
+
+    def declared(self) -> View:
+        """Make the view, its tables with their keys."""
+        return View(self.sql(), tables={table: declaration(table) for table in self.tables})
+
+
+def declaration(table: str) -> str:
+    """Write a table's CREATE TABLE text."""
+    columns = ", ".join(f"{name} BIGINT" for name in TABLES[table])
+    return f"CREATE TABLE {table} ({columns}, PRIMARY KEY ({', '.join(KEYS[table])}))"
 
 
 def fanout() -> JoinView:

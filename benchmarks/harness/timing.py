@@ -1,0 +1,94 @@
+"""The clock around batches, the same for joingraph and for rivals.
+
+    prepared batches -> [start | apply and consume, batch by batch | end] -> Timed -> fields of Run
+
+A consumer reads every value that comes out, inside the timing.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import NamedTuple, TypeVar
+
+from benchmarks.harness.checksum import Tally
+from benchmarks.harness.record import Run, rate
+from benchmarks.workloads.catalogue import Entry
+
+Batch = TypeVar("Batch")
+
+
+class Timed(NamedTuple):
+    """What applying the diffs gave: seconds after each batch, diffs in each, view rows in all."""
+
+    seconds: list[float]
+    diffs: list[int]
+    tally: Tally
+
+
+def seconds(task: Callable[[], object]) -> float:
+    """Return how long a task takes."""
+    start = perf_counter()
+    task()
+    return perf_counter() - start
+
+
+def diffs_in(batch: Sequence[Entry]) -> int:
+    """Return the number of diffs in a batch."""
+    return sum(len(entry.rows) for entry in batch)
+
+
+def apply_all(
+    batches: Sequence[Batch],
+    diffs: Sequence[int],
+    apply: Callable[[Batch], Tally],
+    *,
+    enough: Callable[[int, float], bool] = lambda _, __: False,
+) -> Timed:
+    """Apply batches, the clock running from before the first to after the last was consumed.
+
+    `diffs` counts those of each batch; what is `enough` is asked after each of them.
+    """
+    took, total, done = list[float](), Tally(), 0
+    gc.collect()
+    gc.freeze()  # or Python looks through all it has imported, once in a while
+    start = perf_counter()
+    for batch, count in zip(batches, diffs, strict=True):
+        total += apply(batch)
+        took.append(perf_counter() - start)
+        done += count
+        if enough(done, took[-1]):
+            break
+    return Timed(took, list(diffs[: len(took)]), total)
+
+
+def with_figures(run: Run, timed: Timed, *, base_rows: int, load_s: float) -> Run:
+    """Add to a run what the clock gave."""
+    diffs, took = sum(timed.diffs), timed.seconds[-1] if timed.seconds else 0.0
+    first, last = _tenths(timed)
+    return replace(
+        run,
+        diffs=diffs,
+        seconds=round(took, 6),
+        diffs_per_s=rate(diffs, took),
+        tuples=timed.tally.tuples,
+        tuples_per_s=rate(timed.tally.tuples, took),
+        checksum=str(timed.tally.checksum),
+        base_rows=base_rows,
+        load_s=round(load_s, 6),
+        load_rows_per_s=rate(base_rows, load_s),
+        first_tenth_per_s=first,
+        last_tenth_per_s=last,
+    )
+
+
+def _tenths(timed: Timed) -> tuple[float | None, float | None]:
+    """Return the rates of the first and the last tenth of the batches, if there are ten."""
+    tenth = len(timed.seconds) // 10
+    if not tenth:
+        return None, None
+    last_s = timed.seconds[-1] - timed.seconds[-tenth - 1]
+    first = rate(sum(timed.diffs[:tenth]), timed.seconds[tenth - 1])
+    return first, rate(sum(timed.diffs[-tenth:]), last_s)

@@ -1,0 +1,1 @@
+"""Pipelines on Spark beside PySpark written by hand: three systems, and their comparison."""

@@ -6,6 +6,7 @@ import datetime as dt
 import time
 from decimal import Decimal
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -78,6 +79,66 @@ def test_tuples_lists_and_dicts_are_rows() -> None:
     assert read([{"text": "x", "tweetId": 7}, {"TWEETID": 8, "Text": None}]) == expected
     assert read(iter(expected)) == expected
     assert read([]) == []
+
+
+class Tweet(NamedTuple):
+    """A row with names, as other libraries give them."""
+
+    id: int
+    text: str
+
+
+def test_one_bare_tuple_or_dict_is_one_row() -> None:
+    assert read((7, "x")) == read(Tweet(7, "x")) == read({"text": "x", "TWEETID": 7}) == [(7, "x")]
+    assert read((7, None)) == [(7, None)]
+    assert read(((7, "x"), [8, "y"])) == [(7, "x"), (8, "y")]
+    assert read(({"tweetId": 7, "text": "x"},)) == [(7, "x")]
+    assert read(()) == []
+    assert refusal({"tweetId": 1}) == (
+        "insert into tweet, row 0: column \"text\" is missing; found ['tweetId']"
+    )
+    assert refusal((1,)) == (
+        "insert into tweet, row 0: tweet has 2 columns (tweetId, text), found 1 values"
+    )
+    assert refusal((1, (2, "x"))) == (
+        "insert into tweet: a tuple is one row of values, or rows; this one holds both:"
+        " (1, (2, 'x')); put rows into a list"
+    )
+
+
+def test_a_bare_tuple_is_one_row_of_a_table_of_one_column_too() -> None:
+    table = declare("t", pa.schema([("s", pa.string())]))
+    for rows in (("x",), {"s": "x"}, (("x",),), [("x",)]):
+        assert to_table(rows, table, "insert into t").to_pylist() == [{"s": "x"}]
+    with pytest.raises(DiffError) as caught:
+        to_table(("x", "y"), table, "insert into t")
+    assert str(caught.value) == (
+        "insert into t: a bare tuple is one row, and t has 1 column (s), found ('x', 'y');"
+        " several rows are a list of tuples: [(value,), ...]"
+    )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_one_row_is_taken_wherever_rows_are(engine: str) -> None:
+    table = "CREATE TABLE t (id BIGINT PRIMARY KEY, s STRING)"
+    graph = jg.JoinGraph(jg.View("SELECT id, s FROM t", {"t": table}), None, engine=engine)
+    graph.load({"t": (1, "a")})
+    assert graph.insert("t", {"s": "b", "id": 2}).rows() == [("insert", (2, "b"), 1)]
+    graph.update("t", (1, "a"), (1, "c"))
+    assert graph.fanout([("delete", "t", (1, "c"))]) == (1, True)
+    assert graph.what_if([("delete", "t", {"id": 2, "s": "b"})]).rows()[0][1] == (2, "b")
+    assert [block.num_rows for block in graph.stream([("insert", "t", (3, "d"))])] == [1]
+    graph.apply([("update", "t", {"id": 3, "s": "d"}, (3, "e"))])
+    assert graph.delete("t", (2, "b")).rows() == [("delete", (2, "b"), 1)]
+    assert graph.to_arrow().to_pylist() == [{"id": 1, "s": "c"}, {"id": 3, "s": "e"}]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_one_bare_dict_may_be_a_key_alone(engine: str) -> None:
+    view = jg.View("SELECT s FROM t", {"t": "CREATE TABLE t (id BIGINT PRIMARY KEY, s STRING)"})
+    graph = jg.JoinGraph(view, None, engine=engine, key_index=["t"])
+    graph.insert("t", (1, "a"))
+    assert graph.delete("t", {"ID": 1}).rows() == [("delete", ("a",), 1)]
 
 
 def test_arrow_columns_are_found_by_name_in_any_order() -> None:
@@ -264,8 +325,7 @@ def test_columns_that_do_not_fit_are_named() -> None:
 
 
 def test_what_is_no_list_of_rows_is_refused() -> None:
-    assert refusal({"tweetId": 1}).endswith("a list of tuples or dicts, found dict")
-    assert refusal("text").endswith("found str")
+    assert refusal("text").endswith("a list of tuples or dicts, found str")
     assert refusal(3).endswith("found int")
     assert refusal([1]) == "insert into tweet, row 0: a row is a tuple of 2 values, found 1 (int)"
     assert "row 1: a row is a tuple of 2 values" in refusal([(1, "x"), "xy"])

@@ -91,7 +91,8 @@ def is_key_alone(rows: Any, table: Table) -> bool:
         return False
     schema: Any = getattr(rows, "schema", None)
     names: Iterable[object] = schema.names if isinstance(schema, pa.Schema) else ()
-    if isinstance(rows, (list, tuple)) and isinstance(first := next(iter(rows), None), Mapping):
+    first = next(iter(rows), None) if isinstance(rows, (list, tuple)) else rows
+    if isinstance(first, Mapping):
         names = first
     found, key = {str(name).lower() for name in names}, {name.lower() for name in table.key}
     return found == key

@@ -3,6 +3,7 @@
     Arrow tables, batches, readers, frames    columns by name, in any order
     lists of tuples (or lists)                values in declared order
     lists of dicts                            values by name
+    one bare tuple, one bare dict             one row; a tuple of tuples or dicts is a list of rows
 
 The table's own schema lets all columns be NULL, as most tables that come say of themselves; that
 those declared NOT NULL are not has been looked at. Nothing is lost on the way: a value either is
@@ -181,7 +182,9 @@ def _text(scalar: pa.Scalar) -> str:
 
 def _columns(rows: object, table: Table, entry: str) -> list[Sequence[object]]:
     """Turn rows of Python values into columns of them, in declared order."""
-    if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable):
+    if isinstance(rows, Mapping) or (isinstance(rows, tuple) and _is_row(rows, table, entry)):
+        rows = [rows]
+    if isinstance(rows, (str, bytes)) or not isinstance(rows, Iterable):
         raise DiffError(
             f"{entry}: rows are an Arrow table or a list of tuples or dicts, "
             f"found {type(rows).__name__}"
@@ -197,6 +200,24 @@ def _columns(rows: object, table: Table, entry: str) -> list[Sequence[object]]:
     if not (_are_rows(rows) and set(map(len, rows)) == {width}):
         _refuse_shape(rows, table, entry)
     return list(zip(*rows, strict=True))
+
+
+def _is_row(values: tuple[Any, ...], table: Table, entry: str) -> bool:
+    """True if a bare tuple is one row: it holds values, and no value is a tuple, list or dict."""
+    kinds = set(map(type, values))
+    rows = {kind for kind in kinds if issubclass(kind, (tuple, list, Mapping))}
+    if rows and rows != kinds:
+        raise DiffError(
+            f"{entry}: a tuple is one row of values, or rows; this one holds both:"
+            f" {_shown(values)}; put rows into a list"
+        )
+    is_row = bool(kinds) and not rows
+    if is_row and len(values) > len(table.schema) == 1:
+        raise DiffError(
+            f"{entry}: a bare tuple is one row, and {table.name} has 1 column ({_listed(table)}),"
+            f" found {_shown(values)}; several rows are a list of tuples: [(value,), ...]"
+        )
+    return is_row
 
 
 def _are_rows(rows: list[Any]) -> bool:

@@ -21,6 +21,7 @@ from joingraph.sql import define
 from joingraph.sql.ddl.tables import declare_all
 
 FOLDER = Path(__file__).parent / "refusals"
+LONG = "SELECT * FROM " + ", ".join(f"tweet t{number}" for number in range(60))
 TABLES = declare_all(
     {
         "tweet": "CREATE TABLE tweet (tweetId BIGINT PRIMARY KEY, userId BIGINT, text STRING)",
@@ -71,3 +72,22 @@ def test_what_is_not_taken_is_refused_in_these_words(path: Path) -> None:
 def test_every_golden_refusal_names_its_place() -> None:
     placed = [case.expected for path in FOLDER.glob("*.sql") for case in read(path)]
     assert [text for text in placed if not text.startswith("line ")] == []
+
+
+def test_the_select_that_is_offered_for_columns_of_one_name_works() -> None:
+    refused = [case for path in FOLDER.glob("*.sql") for case in read(path)]
+    offered = [
+        (case.expected.split("; write ")[1].split("\n")[0], case.dialect)
+        for case in refused
+        if "two columns of the view" in case.expected and "; write " in case.expected
+    ]
+    assert len(offered) > 4
+    for sql, dialect in offered:
+        names = define(sql, TABLES, dialect).schema.names
+        assert len({name.lower() for name in names}) == len(names), sql
+
+
+def test_no_select_is_offered_that_is_too_long_to_be_read() -> None:
+    for sql in (f"SELECT text, text FROM tweet WHERE text <> '{'x' * 1_000}'", LONG):
+        with pytest.raises(ViewError, match="list the columns and rename one with AS"):
+            define(sql, TABLES)

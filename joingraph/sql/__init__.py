@@ -7,6 +7,7 @@ without SQL. The life of a text:
     select.py     FROM, joins (joins.py), subqueries and CTEs dissolve into aliases
     clauses.py    refuses each clause that is not known to be taken
     scope.py      says what names mean
+    distinct_names.py  writes the SELECT anew whose columns share a name
     binder.py     conditions and columns, each surveyed (forbidden.py), then bound (scalars.py)
     place.py      line and column, where something was refused
 """
@@ -23,13 +24,15 @@ from joingraph.common.names import quoted
 from joingraph.sql.binder import Binder
 from joingraph.sql.clauses import kind
 from joingraph.sql.definition import META_NAMES, Definition, Output
+from joingraph.sql.distinct_names import with_distinct_names
 from joingraph.sql.scope import Context, Field, check_args
 from joingraph.sql.select import check_unused, query, renamed
 from joingraph.sql.text.parse import check_dialect, parse_one, too_deep, uncollected
-from joingraph.sql.text.place import describe
+from joingraph.sql.text.place import describe, printable
 from joingraph.sql.text.refusal import Mistake, Refusal
 from joingraph.tables.table import Table
 
+OFFERED_CHARS_MAX = 800  # of a SELECT that an error offers
 _CREATE_TAKEN = {"this", "kind", "expression", "exists", "replace", "properties"}
 _PROPERTIES_TAKEN = (exp.TemporaryProperty, exp.MaterializedProperty, exp.SchemaCommentProperty)
 
@@ -62,7 +65,14 @@ def _define(sql: str, tables: Mapping[str, Table], dialect: str, *, is_stored: b
     binder = Binder(tables, dialect)
     fields = renamed(query(body, binder, Context({})), columns, statement.this)
     check_unused(binder)
-    _check_output(fields, body)
+    if (clash := _clash(fields)) is not None:
+        remedy = "give each its own"
+        if not columns:
+            offered = _offered(fields, sql, tables, dialect)
+            remedy = f"write {offered}" if offered else "list the columns and rename one with AS"
+        text = f"two columns of the view are called {quoted(clash)}; {remedy}"
+        raise Mistake(_item(body, clash), text)
+    _check_types(fields, body)
     if not is_stored:
         _check_meta_names(fields, body)
     return Definition(
@@ -104,17 +114,35 @@ def _check_spelling(tables: Mapping[str, Table]) -> None:
             raise ViewError(f"tables {quoted(other)} and {quoted(name)} differ in case only")
 
 
-def _check_output(fields: tuple[Field, ...], body: exp.Expr) -> None:
-    """Refuse columns of the view that have the same name, or no type."""
+def _clash(fields: tuple[Field, ...]) -> str | None:
+    """Return the first name that two columns of the view have."""
     seen: set[str] = set()
     for field in fields:
         if field.name.lower() in seen:
-            raise Mistake(
-                _item(body, field.name),
-                f"two columns of the view are called {quoted(field.name)}; "
-                "list the columns and rename one with AS",
-            )
+            return field.name
         seen.add(field.name.lower())
+    return None
+
+
+def _offered(
+    fields: tuple[Field, ...], sql: str, tables: Mapping[str, Table], dialect: str
+) -> str | None:
+    """Return the view with a name for each column, if it is a view and short enough to read."""
+    if len(sql) + len(fields) > OFFERED_CHARS_MAX:
+        return None
+    text = with_distinct_names(fields, sql, dialect)
+    if text is None or len(text) > OFFERED_CHARS_MAX or printable(text) != text:
+        return None
+    try:
+        _define(text, tables, dialect, is_stored=False)
+    except (Refusal, ViewError):
+        return None
+    return text
+
+
+def _check_types(fields: tuple[Field, ...], body: exp.Expr) -> None:
+    """Refuse columns of the view that have no type."""
+    for field in fields:
         if pa.types.is_null(field.value.type):
             raise Mistake(
                 _item(body, field.name),

@@ -26,12 +26,16 @@ NAMES_LISTED_MAX = 12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
-    """A column that can be named: of a base table, or computed by a subquery."""
+    """A column that can be named: of a base table, or computed by a subquery.
+
+    `item` is the entry of a SELECT list that makes it, where the list names it.
+    """
 
     name: str
     relation: str
     value: Expression
     size: Size
+    item: exp.Expr | None = None
 
 
 class Relation:

@@ -82,19 +82,24 @@ def _output(item: exp.Expr, scope: Scope, binder: Binder) -> Fields:
     """Give the columns that one entry of a SELECT list makes."""
     if isinstance(item, exp.Star):
         check_star(item)
-        return scope.fields
+        return _starred(scope.fields)
     if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
         check_star(item.this)
-        return scope.relation(item).fields
+        return _starred(scope.relation(item).fields)
     if isinstance(item, exp.Alias):
         check_args(item, {"this", "alias"}, "a SELECT list")
         check_name(item.args["alias"])
-        return (replace(binder.value(item.this, scope.find), name=item.alias),)
-    value = binder.value(item, scope.find)
+        return (replace(binder.value(item.this, scope.find), name=item.alias, item=item),)
+    value = replace(binder.value(item, scope.find), item=item)
     bare = item.unnest()
     if isinstance(bare, exp.Column):
         return (replace(value, name=scope.find(bare).name),)
     return (replace(value, name=item.sql(binder.dialect, comments=False)),)
+
+
+def _starred(fields: Fields) -> Fields:
+    """Give the columns that `*` lists: this SELECT names none of them."""
+    return tuple(replace(field, item=None) for field in fields)
 
 
 def _with(node: exp.Expr, binder: Binder, context: Context) -> Context:

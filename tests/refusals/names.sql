@@ -71,14 +71,14 @@ line 1, column 11: no table or alias is called "db.tweet" here; write tweet.text
 ==== spark
 SELECT * FROM tweet, retweet
 ----
-line 1, column 8: two columns of the view are called "tweetId"; list the columns and rename one with AS.
+line 1, column 8: two columns of the view are called "tweetId"; write SELECT tweet.tweetId, tweet.userId, tweet.text, retweet.tweetId AS retweet_tweetId, retweet.userId AS retweet_userId, retweet.at FROM tweet, retweet;
   SELECT * FROM tweet, retweet
          ^
 
 ==== spark
 SELECT text, userId AS Text FROM tweet
 ----
-line 1, column 14: two columns of the view are called "Text"; list the columns and rename one with AS.
+line 1, column 14: two columns of the view are called "Text"; write SELECT text, userId AS Text_2 FROM tweet;
   SELECT text, userId AS Text FROM tweet
                ^
 
@@ -158,3 +158,55 @@ SELECT nope FROM (SELECT text FROM tweet), tweet t
 line 1, column 8: no table here has a column "nope"; they are subquery, t.
   SELECT nope FROM (SELECT text FROM tweet), tweet t
          ^
+
+==== spark
+CREATE VIEW v AS
+SELECT t.text, -- first
+  r.*, t.*
+FROM tweet t JOIN retweet r USING (tweetId) WHERE t.text <> 'a  b';
+----
+line 2, column 8: two columns of the view are called "tweetId"; write CREATE VIEW v AS SELECT t.text, r.tweetId, r.userId, r.at, t.tweetId AS t_tweetId, t.userId AS t_userId, t.text AS t_text FROM tweet t JOIN retweet r USING (tweetId) WHERE t.text <> 'a  b';
+  SELECT t.text, -- first
+         ^
+
+==== duckdb
+WITH c AS (SELECT userId AS "a b" FROM tweet) (SELECT c.*, x."a b" FROM c, c AS x)
+----
+line 1, column 60: two columns of the view are called "a b"; write WITH c AS (SELECT userId AS "a b" FROM tweet) (SELECT c."a b", x."a b" AS "x_a b" FROM c, c AS x);
+   (SELECT userId AS "a b" FROM tweet) (SELECT c.*, x."a b" FROM c, c AS x)
+                                                    ^
+
+==== postgres
+SELECT tweetId + 1 AS x, userId IS DISTINCT FROM 3 AS X, userId + 1 AS x FROM tweet
+----
+line 1, column 58: two columns of the view are called "X"; write SELECT tweetId + 1 AS x, userId IS DISTINCT FROM 3 AS X_2, userId + 1 AS x_3 FROM tweet;
+  tweetId + 1 AS x, userId IS DISTINCT FROM 3 AS X, userId + 1 AS x FROM tweet
+                                                    ^
+
+==== spark
+SELECT * FROM tweet a, tweet b, (SELECT userId AS a_userId FROM tweet) c
+----
+line 1, column 8: two columns of the view are called "tweetId"; write SELECT a.tweetId, a.userId, a.text, b.tweetId AS b_tweetId, b.userId AS b_userId, b.text AS b_text, c.a_userId FROM tweet a, tweet b, (SELECT userId AS a_userId FROM tweet) c;
+  SELECT * FROM tweet a, tweet b, (SELECT userId AS a_userId FROM tweet) c
+         ^
+
+==== spark
+SELECT s.* FROM (SELECT t.userId, r.userId FROM tweet t, retweet r) s
+----
+line 1, column 8: two columns of the view are called "userId"; list the columns and rename one with AS.
+  SELECT s.* FROM (SELECT t.userId, r.userId FROM tweet t, retweet r) s
+         ^
+
+==== duckdb
+FROM tweet, retweet
+----
+line 1, column 1: two columns of the view are called "tweetId"; list the columns and rename one with AS.
+  FROM tweet, retweet
+  ^
+
+==== spark
+CREATE VIEW v (a, A) AS SELECT tweetId, userId FROM tweet
+----
+line 1, column 32: two columns of the view are called "A"; give each its own.
+  CREATE VIEW v (a, A) AS SELECT tweetId, userId FROM tweet
+                                 ^

@@ -53,7 +53,7 @@ def _as_written(refusal: Refusal, sql: str) -> str:
 def _ended(sentence: str) -> str:
     if len(sentence) > SENTENCE_CHARS_MAX:
         sentence = f"{sentence[:SENTENCE_CHARS_MAX]}..."
-    return printable(sentence) + ("" if sentence.endswith("?") else ".")
+    return printable(sentence) + ("" if sentence.endswith(("?", ";")) else ".")
 
 
 def _keyword(what: str) -> str:

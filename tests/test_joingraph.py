@@ -8,6 +8,11 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
+from joingraph.engines.choice import make_engine
+from joingraph.engines.compiled.engine import CompiledEngine
+from joingraph.engines.plain import ReferenceEngine
+from joingraph.graph.compiled import fields as f
+from joingraph.maintainers.lookahead import ExactLook
 from tests import ENGINES
 
 TABLES = {
@@ -182,6 +187,15 @@ def test_unknown_options_are_refused_by_name() -> None:
     for options in ({"engine": "fast"}, {"lookahead": "far"}, {"on_missing": "cry"}):
         with pytest.raises(ValueError, match="choose one of"):
             jg.JoinGraph(view, **options)  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_auto_look_ahead_is_exact_in_both_forms() -> None:
+    view = jg.View(SQL, TABLES)
+    plain, compiled = (make_engine(view, engine, "auto") for engine in ENGINES)
+    assert isinstance(plain, ReferenceEngine)
+    assert isinstance(plain.look, ExactLook)
+    assert isinstance(compiled, CompiledEngine)
+    assert compiled.memory.words[f.LOOKAHEAD] == f.EXACT
 
 
 def test_a_graph_in_memory_has_no_place_for_a_snapshot(graph: jg.JoinGraph) -> None:

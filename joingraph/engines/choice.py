@@ -14,6 +14,7 @@ from joingraph.plan.view import View
 
 ENGINES = ("auto", "compiled", "reference")
 LOOKAHEADS = ("auto", "none", "local", "global", "exact")
+AUTO_LOOKAHEAD = "exact"  # of every form: the fastest where paths end early (docs/benchmarks.md)
 
 
 class ClosedEngine:
@@ -30,6 +31,7 @@ def make_engine(view: View, engine: str, lookahead: str, key_index: Sequence[str
     """Choose the form of the graph."""
     one_of("engine", engine, ENGINES)
     one_of("lookahead", lookahead, LOOKAHEADS)
+    lookahead = AUTO_LOOKAHEAD if lookahead == "auto" else lookahead
     if engine != "reference":
         import_module("joingraph.engines.compiled.warm").ensure_compiled()
         compiled = import_module("joingraph.engines.compiled.engine")  # numba takes half a second

@@ -63,7 +63,7 @@ class ReferenceEngine:
     def __init__(self, plan: Plan, lookahead: str, key_index: Sequence[str] = ()) -> None:
         self.plan = plan
         self.graph = Graph(plan)
-        self.look = look_ahead("global" if lookahead == "auto" else lookahead, self.graph)
+        self.look = look_ahead(lookahead, self.graph)
         self.keys = KeyIndex(plan, key_index)
         self.lookahead, self.tables = lookahead, key_index
         self.keep()

@@ -35,7 +35,7 @@ from joingraph.graph.compiled.op_rows import inverse
 from joingraph.plan.model import Plan
 from joingraph.tables.batch import Refused
 
-MODES = {"none": f.NONE, "local": f.LOCAL, "global": f.GLOBAL, "exact": f.EXACT, "auto": f.EXACT}
+MODES = {"none": f.NONE, "local": f.LOCAL, "global": f.GLOBAL, "exact": f.EXACT}
 
 MANY_OPS = 1000  # after which it is looked whether tables were outgrown
 

@@ -63,7 +63,7 @@ def use_every_kernel() -> None:
     """Do with a small graph all that graphs do."""
     view = View(SQL, TABLES)
     for key_index in ((), ("c",)):
-        graph = CompiledEngine(view.plan, "auto", key_index)
+        graph = CompiledEngine(view.plan, "exact", key_index)
         graph.load(read_batch([("insert", *each) for each in ROWS.items()], view.tables))
         changes = [
             ("update", "c", [(1, 1, 5)], [(1, 2, 5)]),

@@ -100,6 +100,14 @@ def test_links_within_the_checkout_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_a_page_names_are_there(page: Path) -> None:
+    folders = {path.name for path in ROOT.iterdir() if path.is_dir()}
+    for name in re.findall(r"`([\w.-]+/[\w./*-]+)`", page.read_text(encoding="utf-8")):
+        if name.split("/")[0] in folders:
+            assert list(ROOT.glob(name)), name
+
+
 @pytest.mark.parametrize(
     "path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name
 )

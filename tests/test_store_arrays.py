@@ -17,6 +17,7 @@ from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.graph.compiled.memory import image
 from joingraph.storage.disk.folder import Folder
 from joingraph.storage.disk.snapshot import TAIL, TAIL_MAGIC, Snapshot
+from tests import LOOKAHEADS
 from tests.bags import bag
 
 TABLES = {
@@ -81,7 +82,7 @@ def spoil(path: Path, *, arrays: bool) -> None:
     snapshot.path.write_bytes(data)
 
 
-@pytest.mark.parametrize("lookahead", ["none", "local", "global", "exact"])
+@pytest.mark.parametrize("lookahead", LOOKAHEADS)
 def test_a_mapped_graph_goes_on_as_the_one_that_was_written(tmp_path: Path, lookahead: str) -> None:
     model = jg.JoinGraph(VIEW, engine="reference")
     made = jg.JoinGraph(VIEW, tmp_path / "g", lookahead=lookahead, key_index=["tweet"])

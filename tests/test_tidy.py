@@ -268,6 +268,24 @@ def code_does_not_branch_on_versions(file: File) -> Iterator[tuple[int, str]]:
             yield node.lineno, "branches on the version of Python"
 
 
+def texts(file: File) -> Iterator[tuple[int, str]]:
+    """Yield the lines of docstrings and comments, which may name files."""
+    for token in tokenize.generate_tokens(io.StringIO(file.text).readline):
+        if token.type == tokenize.COMMENT or token.string.startswith('"""'):
+            yield from enumerate(token.string.splitlines(), token.start[0])
+
+
+def files_named_in_words_exist(file: File) -> Iterator[tuple[int, str]]:
+    """A file is named from its reader's folder, from joingraph/, or from the checkout."""
+    if not is_code(file):
+        return
+    folders = ((ROOT / file.path).parent, ROOT / "joingraph", ROOT)
+    for line, text in texts(file):
+        for name in re.findall(r"(?<![\w./>])[\w/]+\.py\b", text):
+            if not any((folder / name).is_file() for folder in folders):
+                yield line, f"names {name}, which is not there"
+
+
 RULES: tuple[Rule, ...] = (
     every_file_opens_with_a_docstring,
     files_and_functions_are_short,
@@ -280,6 +298,7 @@ RULES: tuple[Rule, ...] = (
     parameters_are_few,
     comments_are_sentences,
     code_does_not_branch_on_versions,
+    files_named_in_words_exist,
 )
 
 
@@ -315,6 +334,7 @@ BREACHES: dict[Rule, tuple[str, str]] = {
     parameters_are_few: ("joingraph/x.py", "def f(a, b, c, d, e): ..."),
     comments_are_sentences: ("joingraph/x.py", "x = 1\n# x = " + "2\n"),
     code_does_not_branch_on_versions: ("joingraph/x.py", "import sys\nsys.version_info\n"),
+    files_named_in_words_exist: ("joingraph/x.py", '"""As nothing.py does."""\n'),
 }
 
 

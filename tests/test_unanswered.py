@@ -17,7 +17,7 @@ import pytest
 import joingraph as jg
 from joingraph.tables.batch import Entry
 from joingraph.tables.rows_in import to_table
-from tests import ENGINES
+from tests import ENGINES, LOOKAHEADS
 from tests.bags import fold
 
 TABLES = {
@@ -215,7 +215,7 @@ def rows_of(
 def test_any_load_is_refused_just_where_a_row_would_have_no_answer(sql: str, engine: str) -> None:
     for seed in range(30):
         chance = random.Random(seed)
-        graph = made(sql, engine, lookahead=chance.choice(["none", "local", "global", "exact"]))
+        graph = made(sql, engine, lookahead=chance.choice(LOOKAHEADS))
         held: dict[str, list[tuple[int, int]]] = {"a": [], "b": [], "c": []}
         for _ in range(6):
             names = chance.sample("abc" if sql == THREE else "ab", chance.randrange(1, 3))

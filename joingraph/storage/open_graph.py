@@ -2,7 +2,8 @@
 
 open_graph(Keeping(path, ...))  ->  Opened(engine, journal, quarantined)
 
-What only reads does so beside a writer, and looks again where the folder changed (beside.py).
+What only reads does so beside a writer, and looks again where the folder changed
+(stores/beside.py).
 """
 
 from __future__ import annotations

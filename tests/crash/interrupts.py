@@ -27,7 +27,7 @@ from typing import NamedTuple
 import joingraph as jg
 from joingraph.engines.compiled.warm import use_every_kernel
 from joingraph.storage.disk import log
-from tests import ENGINES
+from tests import ENGINES, LOOKAHEADS
 from tests.bags import bag, fold
 from tests.crash.interrupting import RAISED, signalled, stepped
 from tests.crash.record import add_option, record
@@ -75,7 +75,7 @@ class Case:
         keyed = ["tweet"] if "tweet" in tables and chance.random() < 0.4 else []
         options = {"key_index": keyed, "on_missing": chance.choice(["error", "quarantine"])}
         self.durability = chance.choice(["fsync", "os", "none"])
-        lookahead = chance.choice(["auto", "none", "local", "global", "exact"])
+        lookahead = chance.choice(["auto", *LOOKAHEADS])
         self.make = lambda: jg.JoinGraph(
             self.view, path, engine=engine, lookahead=lookahead, durability=self.durability,
             **options,

@@ -1,9 +1,9 @@
 """Reads some of the view off the graph: rows that meet conditions, in order, as many as wanted.
 
-    starts -> (walk: hop, test, hop, test, ...) -> complete paths -> the best k -> record batches
+    starts -> (walk: hop, test, hop, test, ...) -> complete paths -> the first k -> record batches
 
-Where the order is that of sorted starts, the walk ends with the last row wanted; otherwise the best
-k of all paths are kept while they come. The view is never built.
+Where the order is that of sorted starts, the walk ends with the last row wanted; otherwise all
+paths are sorted, and the first of them taken.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from joingraph.generators.paths import Path, pieces, walk
+from joingraph.generators.paths import Path, walk
 from joingraph.generators.scan import in_batches
 from joingraph.generators.starts import best_way, sort, starts
 from joingraph.graph.join_graph import Graph, JoinTuple, LookAhead
-from joingraph.plan.model import Plan
 from joingraph.reads.access_paths import Way, sorting_alias
 from joingraph.reads.requests import Reading, Touched, legs
 
@@ -30,7 +29,7 @@ def read(
     way = best_way(graph, reading)
     paths = matching(graph, look, reading, way=way, touched=touched)
     if reading.order and sorting_alias(graph.plan, reading) != way.alias:
-        paths = iter(best(graph.plan, paths, reading))
+        paths = iter(sort(graph.plan, list(paths), reading.order))
     if reading.limit is not None:
         paths = limited(paths, reading.limit)
     yield from in_batches(graph, paths)
@@ -56,16 +55,6 @@ def opened(look: LookAhead, begun: Iterable[Path], start: int) -> Iterator[Path]
             last, is_open = step.tuple, look.is_open(step.tuple, None)
         if is_open:
             yield path
-
-
-def best(plan: Plan, paths: Iterable[Path], reading: Reading) -> list[Path]:
-    """Keep the first of all paths in the order asked for, as many as are wanted."""
-    if reading.limit is None:
-        return sort(plan, list(paths), reading.order)
-    kept: list[Path] = []
-    for piece in pieces(paths):
-        kept = sort(plan, kept + piece, reading.order)[: reading.limit]
-    return kept
 
 
 def limited(paths: Iterable[Path], limit: int) -> Iterator[Path]:

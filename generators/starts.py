@@ -13,6 +13,7 @@ from itertools import islice
 from joingraph.expressions.order import Order, in_order
 from joingraph.expressions.tree import Expression
 from joingraph.generators.paths import Path, Step, begin, keep_true, output_column
+from joingraph.graph.indexes import ordered, within
 from joingraph.graph.join_graph import Graph, JoinTuple
 from joingraph.plan.model import Plan
 from joingraph.reads.access_paths import (
@@ -40,7 +41,7 @@ def size(graph: Graph, way: Way) -> int:
         case AtVertex():
             return sum(1 for _ in sitting(graph, way))
         case AtIndex(_, column, spans):
-            return sum(graph.indexes[column].size(span) for span in spans)
+            return sum(len(within(graph, column, span)) for span in spans)
         case Everyone(alias) | InOrder(alias, _, _, _):
             return graph.size(alias)
 
@@ -62,12 +63,10 @@ def groups(graph: Graph, way: Way) -> Iterator[Iterable[Step]]:
     """Yield the steps a way leads to: value by value if it has an order, else all in one group."""
     match way:
         case InOrder(_, column, descending, nulls_first):
-            index = graph.indexes[column]
-            for listed in index.ordered(descending=descending, nulls_first=nulls_first):
-                yield [Step(at, row) for at, row in listed]
+            for places in ordered(graph, column, descending=descending, nulls_first=nulls_first):
+                yield [Step(at, row) for at, row in places]
         case AtIndex(_, column, spans):
-            index = graph.indexes[column]
-            yield (Step(at, row) for span in spans for at, row in index.within(span))
+            yield (Step(at, row) for span in spans for at, row in within(graph, column, span))
         case AtVertex():
             yield (Step(at, row) for at in sitting(graph, way) for row in at.rows)
         case Everyone(alias):

@@ -7,9 +7,7 @@ must not be used any more.
 from __future__ import annotations
 
 from joingraph.common.errors import CorruptGraph
-from joingraph.graph.indexes import Index
 from joingraph.graph.join_graph import Graph, JoinTuple, LookAhead, VertexValue
-from joingraph.maintainers.indexes import filled
 from joingraph.maintainers.lookahead import ExactLook, GlobalLook, others
 
 Alive = dict[tuple[JoinTuple, int], bool]  # (join tuple, entry) -> can it be completed beyond?
@@ -33,8 +31,6 @@ def check(graph: Graph, look: LookAhead) -> None:
                 check_look(graph, look, (each, entry), alive)
     if isinstance(look, ExactLook):
         check_live(graph, alive)
-    for column, index in graph.indexes.items():
-        check_index(graph, column, index)
 
 
 def must(holds: bool, otherwise: str, *named: object) -> None:
@@ -103,10 +99,3 @@ def check_live(graph: Graph, alive: Alive) -> None:
             for seat, sitting in enumerate(value.tuples):
                 live = sum(alive[each, each.values.index(value)] for each in sitting)
                 must(value.live[seat] == live, "{} miscounts who lives", value)
-
-
-def check_index(graph: Graph, column: str, index: Index) -> None:
-    """A declared index lists every projected tuple of its alias, and nothing else."""
-    anew = filled(graph, column)
-    same = anew.steps == index.steps and anew.values == index.values
-    must(same, f"the index on {column} is not what its alias holds")

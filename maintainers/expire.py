@@ -16,14 +16,13 @@ import pyarrow as pa
 from joingraph.expressions import texts
 from joingraph.expressions.evaluate import holds
 from joingraph.expressions.tree import Expression, columns_of
-from joingraph.expressions.words import Word, from_words
-from joingraph.graph.join_graph import Diff, Graph, Image, JoinTuple, Row
+from joingraph.expressions.words import from_words
+from joingraph.graph.indexes import Place, within, word
+from joingraph.graph.join_graph import Diff, Graph, Image
 from joingraph.plan.kept_columns import kept_slot
-from joingraph.plan.model import AliasPlan, Slot
+from joingraph.plan.model import AliasPlan
 from joingraph.reads.access_paths import AtVertex, at_indexes, at_vertices
 from joingraph.reads.requests import Reading
-
-Place = tuple[JoinTuple, Row]
 
 
 def expired(graph: Graph, alias: AliasPlan, conditions: Sequence[Expression]) -> Iterator[Diff]:
@@ -63,7 +62,7 @@ def candidates(graph: Graph, alias: AliasPlan, conditions: Sequence[Expression])
     for found in at_indexes(graph.plan, Reading(tuple(conditions)), indexed):
         if found.alias == alias.index:
             for span in found.spans:
-                yield from graph.indexes[found.column].within(span)
+                yield from within(graph, found.column, span)
             return
     yield from ((at, row) for at in graph.tuples[alias.index].values() for row in at.rows)
 
@@ -88,10 +87,3 @@ def kept(
         words = [word(place, slot) for place in places]
         found[column] = from_words(words, slot.stored).cast(column.type)
     return found
-
-
-def word(place: Place, slot: Slot) -> Word:
-    """Read one kept value."""
-    at, row = place
-    words = row if slot.vertex is None else at.values[slot.vertex].words
-    return words[slot.position]

@@ -17,9 +17,6 @@ def insert(graph: Graph, look: LookAhead, alias: int, image: Image, *, times: in
     if found is None:
         found = graph.link(alias, image.key)
         look.entered(found)
-    if image.row not in found.rows:
-        for index in graph.indexes_of(alias):
-            index.add(found, image.row)
     found.rows[image.row] = found.rows.get(image.row, 0) + times
     return Change(found, image.row, times)
 
@@ -31,8 +28,6 @@ def delete(graph: Graph, look: LookAhead, alias: int, image: Image, *, times: in
     assert found.rows[image.row] >= 0, "a batch is applied only if every row it removes is there"
     if not found.rows[image.row]:
         del found.rows[image.row]
-        for index in graph.indexes_of(alias):
-            index.remove(found, image.row)
     if not found.rows:
         graph.unlink(found)
         look.left(found)

@@ -37,7 +37,6 @@ from joingraph.graph.row_blocks import block_name, dump_rows, images, read_rows
 from joingraph.graph.size import stats
 from joingraph.maintainers.check import check
 from joingraph.maintainers.expire import expired
-from joingraph.maintainers.indexes import index
 from joingraph.maintainers.keys import KeyIndex, RunningKeys
 from joingraph.maintainers.lookahead import NoLook, look_ahead
 from joingraph.maintainers.presence import Presence
@@ -290,8 +289,9 @@ class ReferenceEngine:
         return best_way(self.graph, reading)
 
     def index(self, column: str) -> None:
-        """Keep a secondary index on an output column that is kept as it is."""
-        index(self.graph, column)
+        """Declare a secondary index on an output column that is kept as it is."""
+        (value,) = (each.value for each in self.plan.definition.output if each.name == column)
+        self.graph.indexes[column] = self.plan.slots[value]
 
     def unanswered(self, conditions: Sequence[Expression]) -> Unanswered | None:
         """Return a complete path that meets conditions and on which the view has no answer."""

@@ -1,87 +1,63 @@
-"""A declared secondary index of the plain join graph: where each value of an output column is.
+"""A declared index of the plain join graph: an alias' projected tuples by a value that they keep.
 
-    index on fan    steps   'bob' -> F <7> ('bob',)
-                            'eve' -> F <7> ('eve',), F <9> ('eve',)
-                    values  ['bob', 'eve']                            in order, without NULL
+    index on fan    'bob' -> F <7> ('bob',)
+                    'eve' -> F <7> ('eve',), F <9> ('eve',)          in order, NULL last
 
-A value is a comparable (ordering.py). Kept true: an index lists every projected tuple of its alias
-exactly once. The maintainer keeps it; a read starts from it.
+Nothing is kept but where the value is found (Graph.indexes): a read sorts what the alias holds, and
+takes a slice. A value is a comparable (ordering.py).
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from joingraph.expressions.order import comparables
-from joingraph.expressions.words import from_words
+from joingraph.expressions.words import Word, from_words
+from joingraph.graph.join_graph import Graph, JoinTuple, Row
 from joingraph.plan.model import Slot
 from joingraph.reads.access_paths import Span
 
-if TYPE_CHECKING:
-    from joingraph.graph.join_graph import JoinTuple, Row
+Place = tuple[JoinTuple, Row]
 
 
-class Index:
-    """Lists the projected tuples of one alias by one kept value."""
+def word(place: Place, slot: Slot) -> Word:
+    """Read one kept value, of a projected tuple or of its join tuple's key."""
+    at, row = place
+    words = row if slot.vertex is None else at.values[slot.vertex].words
+    return words[slot.position]
 
-    def __init__(self, slot: Slot) -> None:
-        self.slot = slot
-        self.steps: dict[Any, dict[tuple[JoinTuple, Row], None]] = {}
-        self.values: list[Any] = []
 
-    def add(self, at: JoinTuple, row: Row) -> None:
-        """List a projected tuple that is new."""
-        value = self.value(at, row)
-        if value not in self.steps:
-            self.steps[value] = {}
-            if value is not None:
-                insort(self.values, value)
-        self.steps[value][at, row] = None
+def by_value(graph: Graph, column: str) -> dict[Any, list[Place]]:
+    """Return all projected tuples of an indexed column's alias by its values, in order."""
+    slot = graph.indexes[column]
+    found: dict[Any, list[Place]] = {}
+    for at in graph.of_alias(slot.alias):
+        for row in at.rows:
+            (value,) = comparables(from_words([word((at, row), slot)], slot.stored))
+            found.setdefault(value, []).append((at, row))
+    return dict(sorted(found.items(), key=lambda each: (each[0] is None, each[0])))
 
-    def remove(self, at: JoinTuple, row: Row) -> None:
-        """List a projected tuple that is gone no more."""
-        value = self.value(at, row)
-        del self.steps[value][at, row]
-        if not self.steps[value]:
-            del self.steps[value]
-            if value is not None:
-                del self.values[bisect_left(self.values, value)]
 
-    def value(self, at: JoinTuple, row: Row) -> Any:
-        """Read what a projected tuple, or its join tuple's key, has for the column."""
-        slot = self.slot
-        words = row if slot.vertex is None else at.values[slot.vertex].words
-        return comparables(from_words([words[slot.position]], slot.stored))[0]
+def within(graph: Graph, column: str, span: Span) -> list[Place]:
+    """Return the projected tuples whose value is within a span, in its order; NULL is in none."""
+    found = by_value(graph, column)
+    return [place for value in found if is_within(value, span) for place in found[value]]
 
-    def within(self, span: Span) -> Iterator[tuple[JoinTuple, Row]]:
-        """Yield what is listed within a span, in order."""
-        for value in self.values[self.bounds(span)]:
-            yield from self.steps[value]
 
-    def size(self, span: Span) -> int:
-        """Count what is listed within a span."""
-        return sum(len(self.steps[value]) for value in self.values[self.bounds(span)])
+def is_within(value: Any, span: Span) -> bool:
+    """True if a value is neither below a span nor above it."""
+    if value is None:
+        return False
+    above = span.low is None or value > span.low or (value == span.low and not span.without_low)
+    below = span.high is None or value < span.high or (value == span.high and not span.without_high)
+    return above and below
 
-    def bounds(self, span: Span) -> slice:
-        """Find where a span begins and ends among the values."""
-        low, high = 0, len(self.values)
-        if span.low is not None:
-            find = bisect_right if span.without_low else bisect_left
-            low = find(self.values, span.low)
-        if span.high is not None:
-            find = bisect_left if span.without_high else bisect_right
-            high = find(self.values, span.high)
-        return slice(low, max(low, high))
 
-    def ordered(
-        self, *, descending: bool, nulls_first: bool
-    ) -> Iterator[list[tuple[JoinTuple, Row]]]:
-        """Yield everything value by value, NULLs at one end."""
-        nulls = [None] if None in self.steps else []
-        values = reversed(self.values) if descending else iter(self.values)
-        ends = (nulls, values, []) if nulls_first else ([], values, nulls)
-        for part in ends:
-            for value in part:
-                yield list(self.steps[value])
+def ordered(graph: Graph, column: str, *, descending: bool, nulls_first: bool) -> list[list[Place]]:
+    """Return all projected tuples value by value, NULLs at one end."""
+    found = by_value(graph, column)
+    nulls = [found.pop(None)] if None in found else []
+    values = list(found.values())
+    if descending:
+        values.reverse()
+    return nulls + values if nulls_first else values + nulls

@@ -20,13 +20,10 @@ than two aliases here, and what look-ahead knows is kept per direction (maintain
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from joingraph.expressions.words import Word
-from joingraph.plan.model import Plan
-
-if TYPE_CHECKING:
-    from joingraph.graph.indexes import Index
+from joingraph.plan.model import Plan, Slot
 
 Row = tuple[Word, ...]
 Key = tuple[Row, ...]  # of an alias: the words of each of its vertex values
@@ -123,7 +120,7 @@ class LookAhead(Protocol):
 class Graph:
     """All vertex values and join tuples of a view; `seats[alias][place]` is the alias' seat.
 
-    `indexes` are the declared ones, by output column; each lists its alias' projected tuples.
+    `indexes` are the declared ones: of each output column, where its alias keeps it.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -134,7 +131,7 @@ class Graph:
             [plan.vertices[vertex].seat(alias.index) for vertex in alias.vertices]
             for alias in plan.aliases
         ]
-        self.indexes: dict[str, Index] = {}
+        self.indexes: dict[str, Slot] = {}
 
     def count(self, alias: int, image: Image) -> int:
         """Tell how many base rows an alias holds with this image."""
@@ -152,10 +149,6 @@ class Graph:
     def size(self, alias: int) -> int:
         """Tell how many join tuples an alias has."""
         return len(self.tuples[alias])
-
-    def indexes_of(self, alias: int) -> list[Index]:
-        """List the declared indexes that an alias' projected tuples are in."""
-        return [index for index in self.indexes.values() if index.slot.alias == alias]
 
     def link(self, alias: int, key: Key) -> JoinTuple:
         """Make a join tuple and seat it at its vertex values, made where they are new."""

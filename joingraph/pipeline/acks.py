@@ -13,8 +13,8 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from joingraph.api.join_graph import JoinGraph
+from joingraph.common import atomic_file
 from joingraph.common.errors import StoreError
-from joingraph.pipeline.files import write_safely
 
 
 def folder_of(graph: Path) -> Path:
@@ -26,7 +26,7 @@ def noted(graph: Path, name: str, seq: int) -> None:
     """Note that a subscriber is done with all batches up to one."""
     folder = folder_of(graph)
     folder.mkdir(mode=0o700, exist_ok=True)
-    write_safely(folder / quote(name, safe="").replace(".", "%2E"), str(seq))
+    atomic_file.write(folder / quote(name, safe="").replace(".", "%2E"), str(seq).encode())
 
 
 class Acks:

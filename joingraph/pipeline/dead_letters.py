@@ -8,11 +8,11 @@ A micro-batch that is repeated writes the same file again, so a record is never 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from joingraph.common.atomic_file import write_shared
 from joingraph.common.errors import DiffError
 
 SHOWN_CHARS = 200
@@ -39,9 +39,8 @@ def put_away(folder: Path | None, name: str, dead: Sequence[Dead]) -> None:
             "aside and goes on)"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    fresh = folder / f".{name}.{os.getpid()}"
-    fresh.write_text("".join(json.dumps(each._asdict()) + "\n" for each in dead), encoding="utf-8")
-    fresh.replace(folder / f"{name}.jsonl")
+    lines = "".join(json.dumps(each._asdict()) + "\n" for each in dead)
+    write_shared(folder / f"{name}.jsonl", lines.encode())
 
 
 def read_dead(folder: Path) -> list[Dead]:

@@ -15,10 +15,10 @@ from urllib.parse import quote
 import xxhash
 
 from joingraph.api.join_graph import JoinGraph
+from joingraph.common import atomic_file
 from joingraph.common.errors import LimitError, StoreError
 from joingraph.pipeline.acks import Acks
 from joingraph.pipeline.changes import Diff
-from joingraph.pipeline.files import write_safely
 from joingraph.pipeline.offsets import Position, read_position
 from joingraph.plan.view import View
 from joingraph.storage.journal import Prompt
@@ -140,7 +140,7 @@ class Durable:
         """Apply a batch, and keep its view diffs until every sink has acknowledged them."""
         self._acks.take()
         text, number = position.write(), self._number + 1
-        write_safely(self._path(number), text)
+        atomic_file.write(self._path(number), text.encode())
         diff = self.graph.apply(batch, source=SOURCE, position=(number, digest(text)))
         self._path(number - 1).unlink(missing_ok=True)
         self._number, self._position, self._latest = number, position, diff

@@ -26,6 +26,7 @@ from typing import Any, NoReturn
 from llvmlite.binding import ffi
 from numba.core.compiler_lock import global_compiler_lock
 
+from joingraph.common.atomic_file import write_shared
 from joingraph.common.errors import StoreError
 from joingraph.common.forks import FORKS
 from joingraph.graph.compiled.machine.kernel import STAMP
@@ -115,13 +116,7 @@ def load_module(name: str, text: str, path: Path) -> None:
 def written(path: Path, text: str) -> Path:
     """Write a module once: numba looks for its cache beside it."""
     if not path.exists() or path.read_bytes() != text.encode():
-        fresh = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
-        try:
-            fresh.write_text(text)
-            fresh.replace(path)
-        except OSError:
-            fresh.unlink(missing_ok=True)
-            raise
+        write_shared(path, text.encode())
     return path
 
 

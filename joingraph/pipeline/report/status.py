@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from joingraph.common.atomic_file import write_shared
 from joingraph.common.errors import StoreError
 from joingraph.pipeline.model import Progress
 from joingraph.pipeline.report.eta import Estimate
@@ -75,9 +76,7 @@ class Status:
     def _write(self) -> None:
         self.figures["updated"] = time.time()
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        fresh.write_text(json.dumps(self.figures, indent=1), encoding="utf-8")
-        fresh.replace(self.path)
+        write_shared(self.path, json.dumps(self.figures, indent=1).encode())
 
 
 def read_status(path: Path) -> dict[str, Any]:

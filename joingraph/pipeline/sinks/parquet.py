@@ -7,11 +7,11 @@ A file is there whole or not at all, and a batch that comes again replaces its o
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from joingraph.common.atomic_file import flush, replacing
 from joingraph.pipeline.sinks.contract import EXACTLY_ONCE
 from joingraph.plan.view import View
 from joingraph.view_diffs.view_diff import ViewDiff
@@ -39,12 +39,10 @@ class Parquet:
         """Write a batch."""
         if not len(diff):
             return
-        name = f"part-{diff.seq:020d}.parquet"
-        fresh = self.folder / f".{name}"
-        pq.write_table(diff.to_arrow(positions=True), fresh)
-        with fresh.open("rb") as written:
-            os.fsync(written.fileno())
-        fresh.replace(self.folder / name)
+        with replacing(self.folder / f"part-{diff.seq:020d}.parquet") as new:
+            pq.write_table(diff.to_arrow(positions=True), new)
+            with new.open("rb") as written:
+                flush(written.fileno())
 
     def close(self) -> None:
         """Nothing was taken."""

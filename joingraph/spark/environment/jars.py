@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from joingraph.common.atomic_file import write_shared
 from joingraph.common.errors import StoreError
 
 MAVEN = "https://repo1.maven.org/maven2"
@@ -73,9 +74,7 @@ def fetch(name: str, folder: Path) -> Path:
             f"{site}/{name} is not the jar we know: its SHA-1 is {found}, not {DELTA[name]}"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    fresh = kept.with_name(f"{kept.name}.{os.getpid()}")
-    fresh.write_bytes(jar)
-    fresh.replace(kept)
+    write_shared(kept, jar)
     return kept
 
 

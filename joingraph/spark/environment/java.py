@@ -19,6 +19,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from joingraph.common.atomic_file import write_shared
+
 OLDEST = 17
 ANSWER_S = 20
 
@@ -80,8 +82,5 @@ def embedded_home(cache: Path) -> Path:
         f'set -- "$@" "$arg"; done; exec {shlex.quote(str(runtime))} "$@"\n'
     )
     if not script.exists() or script.read_text(encoding="utf-8") != text:
-        fresh = script.with_name(f"java.{os.getpid()}")
-        fresh.write_text(text, encoding="utf-8")
-        fresh.chmod(0o755)
-        fresh.replace(script)
+        write_shared(script, text.encode(), mode=0o755)
     return home

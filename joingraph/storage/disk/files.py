@@ -6,16 +6,15 @@ are made for their owner alone (0600) and links are not followed.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
-import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 from typing import Any
 
+from joingraph.common import atomic_file
 from joingraph.common.errors import StoreError
 
 FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
@@ -134,23 +133,13 @@ def write_some(descriptor: int, parts: Sequence[memoryview]) -> int:
 def sync(file: File, path: Path) -> None:
     """Wait until what was written is on the disk."""
     with doing("flush to disk", path):
-        if sys.platform == "darwin":
-            fcntl.fcntl(file.fileno(), fcntl.F_FULLFSYNC)
-        else:
-            os.fdatasync(file.fileno())
+        atomic_file.flush(file.fileno())
 
 
 def cut(file: File, length: int, path: Path) -> None:
     """Take away a file's end."""
     with doing("shorten", path):
         os.ftruncate(file.fileno(), length)
-
-
-def rename(old: Path, new: Path) -> None:
-    """Put a finished file in its place, and wait until the folder says so."""
-    with doing("rename", old):
-        os.rename(old, new)
-    sync_folder(new.parent)
 
 
 def unlink(path: Path) -> None:
@@ -162,8 +151,4 @@ def unlink(path: Path) -> None:
 def sync_folder(folder: Path) -> None:
     """Wait until a folder's list of files is on the disk."""
     with doing("flush to disk", folder):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        atomic_file.flush_folder(folder)

@@ -23,6 +23,7 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, NamedTuple
 
+from joingraph.common.atomic_file import replacing
 from joingraph.common.errors import StoreError
 from joingraph.storage.disk import files
 from joingraph.storage.disk.files import File
@@ -103,14 +104,10 @@ class Log:
         path = self.folder.segment(first)
         new = path.with_name(path.name + ".new")
         files.unlink(new)
-        file = files.create(new)
-        try:
+        with files.doing("rename", new), replacing(path, new=new):
+            file = files.create(new)
             files.write(file, [write_header(first, self.identity)], new)
             files.sync(file, new)
-            files.rename(new, path)
-        except StoreError:
-            file.close()
-            raise
         return file
 
     def append(self, record: Record) -> int:

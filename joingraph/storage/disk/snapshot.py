@@ -22,12 +22,14 @@ import os
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import xxhash
 
+from joingraph.common.atomic_file import replacing
 from joingraph.common.errors import StoreError
 from joingraph.common.unreadable import UNREADABLE
 from joingraph.graph.blocks import Block, Part
@@ -219,17 +221,13 @@ def write_snapshot(
     path = folder.snapshot(number)
     new = path.with_name(f"{path.name}.{os.getpid()}.new")
     files.unlink(new)
-    file = files.create(new)
-    try:
+    with files.doing("rename", new), replacing(path, new=new), closing(files.create(new)) as file:
         written = Written(file, new)
         written.put([HEAD.pack(HEAD_MAGIC, FORMAT)])
         text = json.dumps(written.footer({**footer, "number": number}, blocks)).encode()
         tail = TAIL.pack(len(text), xxhash.xxh3_64_intdigest(text), TAIL_MAGIC)
         written.put([text, tail])
         files.sync(file, new)
-        files.rename(new, path)
-    finally:
-        file.close()
 
 
 class Written:

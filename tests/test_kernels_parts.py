@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from joingraph.common.cache_folder import own_folder
 from joingraph.common.errors import LimitError
-from joingraph.engines.codegen.compile import cache_folder, compile_text, is_ours, written
+from joingraph.engines.codegen.compile import compile_text, written
 from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.graph.compiled import fields
 from joingraph.graph.compiled.machine.kernel import kernel, ld, mix, mix_twin
@@ -83,11 +84,10 @@ def test_a_cache_folder_that_others_can_write_is_not_used(
 ) -> None:
     """Only a folder of ours with mode 0700 may hold code that will be run."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    folder = cache_folder()
-    assert folder.is_relative_to(tmp_path)
-    assert folder is not None and is_ours(folder)
+    folder = own_folder("kernels")
+    assert folder is not None and folder.is_relative_to(tmp_path)
     os.chmod(folder, 0o770)
-    assert cache_folder() is None
+    assert own_folder("kernels") is None
 
 
 def test_a_tampered_module_is_written_anew(tmp_path: Path) -> None:

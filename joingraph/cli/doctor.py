@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from joingraph.spark.environment.cache_folder import cache_folder
+from joingraph.common.cache_folder import cache_folder
 from joingraph.spark.environment.jars import find_delta
 from joingraph.spark.environment.java import OLDEST, find_java
 

@@ -13,7 +13,6 @@ import hashlib
 import os
 import queue
 import shutil
-import stat
 import sys
 import tempfile
 import threading
@@ -27,6 +26,7 @@ from llvmlite.binding import ffi
 from numba.core.compiler_lock import global_compiler_lock
 
 from joingraph.common.atomic_file import write_shared
+from joingraph.common.cache_folder import own_folder
 from joingraph.common.errors import StoreError
 from joingraph.common.forks import FORKS
 from joingraph.graph.compiled.machine.kernel import STAMP
@@ -35,27 +35,6 @@ from joingraph.graph.compiled.memory.reserved import CHECKED, INTERPRETED
 
 Task = Callable[[], None]
 _compiling = threading.RLock()  # a module is in sys.modules before it is complete
-
-
-def cache_folder() -> Path | None:
-    """Give the folder for generated kernels, made if need be; none if it is not ours alone."""
-    try:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        folder = home / "joingraph" / "kernels"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return folder if is_ours(folder) else None
-    except (OSError, RuntimeError):  # RuntimeError: there is no home
-        return None
-
-
-def is_ours(folder: Path) -> bool:
-    """Say whether only this user can write or read a folder."""
-    found = folder.lstat()
-    return (
-        stat.S_ISDIR(found.st_mode)
-        and found.st_uid == os.getuid()
-        and stat.S_IMODE(found.st_mode) == 0o700
-    )
 
 
 _private: dict[int, Path] = {}  # by process, as a forked one has a copy of this
@@ -88,7 +67,7 @@ def compile_text(text: str) -> int:
 
 def place_for(file: str, text: str) -> Path:
     """Write a module where its machine code can lie beside it, or name a file that is not there."""
-    folder = cache_folder()
+    folder = own_folder("kernels")
     if folder is not None:
         with suppress(OSError):
             return written(folder / file, text)

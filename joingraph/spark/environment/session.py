@@ -13,8 +13,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from joingraph.common.cache_folder import cache_folder
 from joingraph.common.errors import StoreError
-from joingraph.spark.environment.cache_folder import cache_folder
 from joingraph.spark.environment.jars import as_setting, fetch_delta
 from joingraph.spark.environment.java import OLDEST, find_java
 from joingraph.spark.format.datasource import register

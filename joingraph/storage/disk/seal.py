@@ -23,6 +23,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
+from joingraph.common.cache_folder import cache_folder
+
 KEY_BYTES = 32
 NONCE_BYTES = 16
 
@@ -61,8 +63,7 @@ def new_seal() -> Seal | None:
 def find_key() -> bytes | None:
     """Give this user's key, made if there is none; None if there can be none."""
     try:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        path = home / "joingraph" / "key"
+        path = cache_folder() / "key"
         if not path.exists():
             make_key(path)
         found = path.lstat()

@@ -6,19 +6,20 @@ JoinGraph (joingraph.py) puts the batches on top of it.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from threading import Lock
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from joingraph.api.partitions import Moment, moment_of
 from joingraph.api.settled import Settled
 from joingraph.api.subscription import WAITING_BYTES, Subscription, is_whole, subscribe, unsubscribe
 from joingraph.common.errors import JoinGraphError, StoreError
-from joingraph.common.forks import FORKS, CutEngine
+from joingraph.common.forks import FORKS, refused_in_child
 from joingraph.common.names import short_repr
 from joingraph.engines.change_of_view import load_from, still_there
-from joingraph.engines.choice import ClosedEngine
 from joingraph.engines.contract import Engine
+from joingraph.engines.stand_in import has_failed, stand_in
 from joingraph.engines.streaming import never_fails
 from joingraph.plan.view import View, check_view
 from joingraph.reads.requests import indexable
@@ -28,7 +29,6 @@ from joingraph.storage.disk.disk import Disk
 from joingraph.storage.disk.files import Stale
 from joingraph.storage.journal import Prompt
 from joingraph.storage.open_graph import (
-    FailedEngine,
     Keeping,
     Opened,
     followed_disk,
@@ -114,7 +114,7 @@ class Journaled(Settled):
             whole &= attempt.tables is not None and self._engine.is_whole
             self._attempt = None
         if not whole:
-            self._engine = cast(Engine, CutEngine(self._journal.process))
+            self._engine = stand_in(partial(refused_in_child, parent=self._journal.process))
             self._attempt = None
 
     def __enter__(self) -> Self:
@@ -264,7 +264,7 @@ class Journaled(Settled):
         """
         with self._lock:
             disk = followed_disk(self._journal)
-            if isinstance(self._engine, FailedEngine):
+            if has_failed(self._engine):
                 self._reopen(disk)
                 return
             self._recover()
@@ -301,6 +301,8 @@ class Journaled(Settled):
         with self._lock:
             self._journal.check_turn()
             self._version += 1
-            self._engine = cast(Engine, ClosedEngine())
+            self._engine = stand_in(
+                "the graph is closed, {} is not possible any more: make a new one".format
+            )
             self._attempt = None
             self._journal.close()

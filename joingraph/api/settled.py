@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from joingraph.api.readable import Readable
 from joingraph.common.errors import StoreError
 from joingraph.engines.contract import Engine
 from joingraph.engines.missing_rows import Quarantined
+from joingraph.engines.stand_in import has_failed, stand_in
 from joingraph.plan.view import View
 from joingraph.storage.attempt import Attempt
 from joingraph.storage.journal import Journal
-from joingraph.storage.open_graph import FailedEngine
 from joingraph.storage.record import Record
 from joingraph.storage.recovery import replay
 
@@ -147,9 +147,11 @@ class Settled(Readable):
         """Answer nothing more: what is in memory may not be what is on the disk."""
         with self._lock:
             self._version += 1
-            if not isinstance(self._engine, FailedEngine):
-                why = str(error) or type(error).__name__
-                self._engine = cast(Engine, FailedEngine(why, self._remedy))
+            if not has_failed(self._engine):
+                why = f"{str(error) or type(error).__name__}; {self._remedy}"
+                self._engine = stand_in(
+                    lambda call: f"{call} is not possible since this: {why}", has_failed=True
+                )
             self._attempt = None
 
     @property

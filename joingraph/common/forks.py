@@ -24,8 +24,6 @@ from time import monotonic
 from typing import Any, NamedTuple, cast
 from weakref import ref
 
-from joingraph.common.errors import StoreError
-
 WAIT_S = 10.0  # for all locks together; a batch may take longer
 FIRST_TRY_S, LAST_TRY_S = 0.02, 0.5  # for a lock while others are held
 
@@ -154,26 +152,13 @@ def locked_properties() -> list[Any]:
     return [each for each in found if isinstance(each, cached_property) and hasattr(each, "lock")]
 
 
-class CutEngine:
-    """Stands where the engine was in a child that was forked amid a call on the graph."""
-
-    def __init__(self, parent: int) -> None:
-        self.parent = parent
-
-    def undo(self) -> None:
-        """Do nothing: nothing was carried out."""
-
-    def keep(self) -> None:
-        """Refuse what would begin here."""
-        self.__getattr__("a call")
-
-    def __getattr__(self, asked: str) -> Any:
-        raise StoreError(
-            f"{asked}() is not possible in process {FORKS.process}: process {self.parent} was in"
-            f" the middle of a call on this graph when it forked, and still after {WAIT_S:g} s;"
-            " fork between two calls, or open the graph's folder here with"
-            " joingraph.open(path, readonly=True)"
-        )
+def refused_in_child(call: str, parent: int) -> str:
+    """Say why a call is refused in a child that was forked amid another one on the graph."""
+    return (
+        f"{call} is not possible in process {FORKS.process}: process {parent} was in the middle of"
+        f" a call on this graph when it forked, and still after {WAIT_S:g} s; fork between two"
+        " calls, or open the graph's folder here with joingraph.open(path, readonly=True)"
+    )
 
 
 FORKS = Forks()

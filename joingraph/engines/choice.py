@@ -1,12 +1,10 @@
-"""The two forms of the join graph by name, and what stands in for one that is closed."""
+"""The two forms of the join graph by name."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
 
-from joingraph.common.errors import StoreError
 from joingraph.common.names import short_repr
 from joingraph.engines.contract import Engine
 from joingraph.engines.plain import ReferenceEngine
@@ -15,16 +13,6 @@ from joingraph.plan.view import View
 ENGINES = ("auto", "compiled", "reference")
 LOOKAHEADS = ("auto", "none", "local", "global", "exact")
 AUTO_LOOKAHEAD = "exact"  # of every form: the fastest where paths end early (docs/benchmarks.md)
-
-
-class ClosedEngine:
-    """Stands where the engine was: whatever is asked of it is an error."""
-
-    def undo(self) -> None:
-        """Do nothing: nothing was carried out."""
-
-    def __getattr__(self, asked: str) -> Any:
-        raise StoreError(f"the graph is closed, {asked}() is not possible any more: make a new one")
 
 
 def make_engine(view: View, engine: str, lookahead: str, key_index: Sequence[str] = ()) -> Engine:

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from threading import Condition, RLock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from joingraph.common.errors import StoreError
 from joingraph.common.names import short_repr
@@ -95,23 +95,6 @@ class Stored(NamedTuple):
     def keyed_view(self) -> View:
         """The view as its graph has it: with the keys of the indexed tables kept."""
         return with_key_index(self.view, self.key_index)[0]
-
-
-class FailedEngine:
-    """Stands where the engine was once the disk has failed: whatever is asked of it is an error."""
-
-    def __init__(self, why: str, remedy: str) -> None:
-        self.why, self.remedy = why, remedy
-
-    def keep(self) -> None:
-        """Refuse what would begin here."""
-        raise StoreError(f"nothing more is possible since this: {self.why}; {self.remedy}")
-
-    def undo(self) -> None:
-        """Do nothing: nothing was carried out."""
-
-    def __getattr__(self, asked: str) -> Any:
-        raise StoreError(f"{asked}() is not possible since this: {self.why}; {self.remedy}")
 
 
 def as_folder(path: object) -> Path:

@@ -1,6 +1,7 @@
 """Counts the rows of a batch's view diffs without making them, as generators/fanout.py does.
 
-From each branch of the join tree a number comes towards the rows that changed (sums.py).
+From each branch of the join tree a number comes towards the rows that changed
+(generators/compiled/reads/sums.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A graph that is kept somewhere: opened, logged to, followed, written down, and closed.
 
-JoinGraph (joingraph.py) puts the batches on top of it.
+JoinGraph (join_graph.py) puts the batches on top of it.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def is_plain(asked: object) -> bool:
 
 
 class Readable:
-    """A graph that is not changed from here; JoinGraph (joingraph.py) changes it."""
+    """A graph that is not changed from here; JoinGraph (join_graph.py) changes it."""
 
     def __init__(self, view: View) -> None:
         self.view = view

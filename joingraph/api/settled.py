@@ -1,4 +1,4 @@
-"""A graph of which nothing is ever left half done: its changes are attempts (attempt.py).
+"""A graph of which nothing is ever left half done: its changes are attempts (storage/attempt.py).
 
 _change(work)    notes an attempt, does the work, ends it; after an exception, resolves it
 _recover()       what every call begins with: resolves an attempt that is still noted

@@ -1,7 +1,7 @@
 """A graph as portable files, and back: for another version, another engine, another place.
 
     out/view.json      the view, how its graph is made, how far its sources have been applied
-    out/rows-0.arrow   what the first alias keeps, as an Arrow stream (kept_rows.py)
+    out/rows-0.arrow   what the first alias keeps, as an Arrow stream (graph/row_blocks.py)
     out/rows-1.arrow   ...
 
 Subscribers and the log stay behind: who loads the files begins anew with the next batch.

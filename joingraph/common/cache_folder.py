@@ -1,9 +1,9 @@
 """Where things are kept that can be made again: one folder in the user's cache.
 
 $XDG_CACHE_HOME/joingraph, or ~/.cache/joingraph
-    key           what snapshots' arrays are sealed with (stores/seal.py)
-    kernels/      views' own kernels, compiled (kernels/modules.py)
-    java/, jars/  what Spark needs (spark/java.py, spark/jars.py)
+    key           what snapshots' arrays are sealed with (storage/disk/seal.py)
+    kernels/      views' own kernels, compiled (engines/codegen/compile.py)
+    java/, jars/  what Spark needs (spark/environment/java.py, spark/environment/jars.py)
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ Ready = Callable[[list[Refused]], None]
 
 
 class Applied(NamedTuple):
-    """What a batch did: the rows of the view diff (viewdiff.py), and what was left out of it."""
+    """What a batch did: its view diff (view_diffs/view_diff.py), and what was left out of it."""
 
     changes: DiffRows
     refused: list[Refused]

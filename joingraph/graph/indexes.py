@@ -4,7 +4,7 @@
                     'eve' -> F <7> ('eve',), F <9> ('eve',)          in order, NULL last
 
 Nothing is kept but where the value is found (Graph.indexes): a read sorts what the alias holds, and
-takes a slice. A value is a comparable (ordering.py).
+takes a slice. A value is a comparable (expressions/order.py).
 """
 
 from __future__ import annotations

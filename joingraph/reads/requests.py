@@ -5,7 +5,7 @@
     ->  legs: at the start F.fan = 'bob', after the hop into T  F.a + T.b > 3, ...
 
 This is settled before the graph is looked at, for every form of the graph alike; where a walk
-starts is chosen in ways.py.
+starts is chosen in access_paths.py.
 """
 
 from __future__ import annotations

@@ -3,13 +3,13 @@
 What comes in is a SELECT or CREATE VIEW and the tables it may name; what goes out says the same
 without SQL. The life of a text:
 
-    parse.py      limits, then sqlglot's tree
-    select.py     FROM, joins (joins.py), subqueries and CTEs dissolve into aliases
-    clauses.py    refuses each clause that is not known to be taken
-    scope.py      says what names mean
+    text/parse.py      limits, then sqlglot's tree
+    select.py          FROM, joins (joins.py), subqueries and CTEs dissolve into aliases
+    clauses.py         refuses each clause that is not known to be taken
+    scope.py           says what names mean
     distinct_names.py  writes the SELECT anew whose columns share a name
-    binder.py     conditions and columns, each surveyed (forbidden.py), then bound (scalars.py)
-    place.py      line and column, where something was refused
+    binder.py          conditions and columns: surveyed (limits.py), bound (functions/scalars.py)
+    text/place.py      line and column, where something was refused
 """
 
 from __future__ import annotations

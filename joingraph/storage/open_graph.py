@@ -3,7 +3,7 @@
 open_graph(Keeping(path, ...))  ->  Opened(engine, journal, quarantined)
 
 What only reads does so beside a writer, and looks again where the folder changed
-(stores/beside.py).
+(storage/disk/beside.py).
 """
 
 from __future__ import annotations

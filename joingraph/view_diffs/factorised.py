@@ -44,7 +44,7 @@ class Factorised:
     rows: pa.Table
 
     def flatten(self) -> pa.Table:
-        """Multiply everything out: the rows of the view diff (viewdiff.py), by base diff."""
+        """Multiply everything out: the rows of the view diff (view_diff.py), by base diff."""
         names = self.rows.column_names[: -len(META)]
         multiplied_out = [
             flat_changes(pa.Table.from_batches([batch]), names)

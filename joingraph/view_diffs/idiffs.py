@@ -126,7 +126,7 @@ def make_idiffs(
 ) -> IDiffs:
     """Put a batch's i-diffs together: what the keyed aliases say, and the rows that are left.
 
-    `changes` are the batch's view diffs (viewdiff.py). Those that only say again what the keyed
+    `changes` are the batch's view diffs (view_diff.py). Those that only say again what the keyed
     aliases say may be among them or not: the outcome is the same.
     """
     schema = plan.definition.schema

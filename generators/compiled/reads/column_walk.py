@@ -8,8 +8,8 @@
 A hop reads, for each path, the list of an alias at the path's vertex value: numpy gathers over the
 graph's own memory, no Python per row. What one hop makes of a piece comes in bounded pieces again,
 so that a walk takes little memory however many paths there are. Equal base rows lie there one
-by one; a walk that folds makes one path of them. Batches go another way (odometer.py); both read
-the same lists.
+by one; a walk that folds makes one path of them. Batches go another way
+(generators/compiled/odometer.py); both read the same lists.
 """
 
 from __future__ import annotations

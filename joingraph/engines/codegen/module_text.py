@@ -1,6 +1,6 @@
 """What every generated module begins with: all that its kernel may call, and the kernel's head.
 
-docstring | HEAD | PATHS, INSERTS or AHEADS | the lines that codegen.py writes
+docstring | HEAD | PATHS, INSERTS or AHEADS | the lines that paths.py writes
 """
 
 HEAD = """from joingraph.graph.compiled.fields import (

@@ -4,7 +4,7 @@
 
     for at in range(begin, end):                            inserts of F, one after the other
         row = ld(ops + at * 32, O_ROW)
-        ...                                                 linked by what linker.py writes
+        ...                                                 linked by what link.py writes
         list_1 = heap + ld(r0, 2) * 8                       T's entries at the value of v0
         for at_1 in range(ld(r0, 4) & LENGTH):              the live ones
             r1 = records_1 + (ld(list_1, at_1) >> 32) * 64  the value of v1

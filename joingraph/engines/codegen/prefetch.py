@@ -12,7 +12,7 @@ What only walks touch is not asked for where view diffs are not made.
 A kernel of inserts of one alias looks ahead itself (`AheadOfInserts`): nothing that its ring names
 can be freed meanwhile. It begins 24 steps early, with nothing but looking ahead; short runs are
 done without. For ops of any kind each alias has a kernel that does a stage for one op
-(`AheadOfAny`); hints.py calls it, and does the same in plain form where there is none.
+(`AheadOfAny`); graph/compiled/prefetch.py calls it, and does the same where there is none.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class AheadOfInserts(Ahead):
 class AheadOfAny(Ahead):
     """Does one stage for one op of any kind; an update has two rows, and a ring for each.
 
-    The ring is that of hints.py, which has no odd numbers.
+    The ring is that of graph/compiled/prefetch.py, which has no odd numbers.
     """
 
     def look(self) -> None:

@@ -2,8 +2,9 @@
 
     table of one alias    | key words | row: key words of its vertices, projected words | ...
 
-The same open-addressing table that finds vertex values (table.py), one for each alias of an indexed
-table. A row's own words tell its key, so that changes of the graph are noted from the ops alone.
+The same open-addressing table that finds vertex values (vertex_table.py), one for each alias of an
+indexed table. A row's own words tell its key, so that changes of the graph are noted from the ops
+alone.
 What a batch does to keys before it is carried out is kept apart (`RunningKeys`).
 """
 
@@ -56,7 +57,7 @@ class KeyTable:
         self.find_regions()
 
     def make_room(self, ops: int) -> None:
-        """Make room for so many ops and for taking them back, as the graph does (state.py)."""
+        """Make room for so many ops and for taking them back, as memory/state.py does."""
         self.area.prepare(ops, self.needed)
         self.finish_move()
 

@@ -4,8 +4,9 @@
          at + 16 the records (kept in a ring)              at + 2   the lists there
          at + 8  the lists at those values
 
-An alias' own kernel does each stage (ahead.py writes it); where there is none, the plain form here.
-A record in the ring may have been freed since: it is then empty, and asking for it is no harm.
+An alias' own kernel does each stage (engines/codegen/prefetch.py writes it); where there is none,
+the plain form here does. A record in the ring may have been freed since: it is then empty, and
+asking for it does no harm.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Every task opens the graph's last snapshot by itself and replays the log up to w
 the query was planned, so executors must share its file system. A graph in memory, or one on another
 machine, is read in its own process (graph.scan).
 
-With .option("subscriber", name) and readStream it is the view's diffs, as a stream (followed.py).
+With .option("subscriber", name) and readStream it is the view's diffs, as a stream (read_diffs.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A segment of the log: a header, then records, back to back.
 
     | JGLOG | format | first number | graph | checksum |      48 bytes
-    | record | record | ...                                          (record.py)
+    | record | record | ...                                          (storage/record.py)
 
 A crash may leave the last record of the last segment torn: it was never acknowledged, and is cut
 off. Anything else that does not read is damage and is refused by name: a record behind it says

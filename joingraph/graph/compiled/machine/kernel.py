@@ -9,7 +9,8 @@
 
 Addresses are int64. There are three modes, settled when this module is imported:
 raw (the default), checked (JOINGRAPH_KERNELS=checked: every access is compared with the fences of
-memory.py and counted as a violation instead of being made) and interpreted (NUMBA_DISABLE_JIT=1).
+graph/compiled/memory/reserved.py and counted as a violation instead of being made) and interpreted
+(NUMBA_DISABLE_JIT=1).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The machine operations as LLVM code: what `intrinsics.py` gives the kernels in raw mode.
+"""The machine operations as LLVM code: what `kernel.py` gives the kernels in raw mode.
 
 Each is an intrinsic of Numba: a function that types the operation, and one that writes its code.
 """

@@ -2,12 +2,12 @@
 
     numbers     how far all is filled, free lists, where NULLs are    a few words, copied
     heap | records 0 | index 0 | ... | nodes 3 | ... | places         of the graph (state.py)
-    strings | entries | string index                                  of the texts (string_pool.py)
-    keys 0 | key index 0 | ...                                        of indexed keys (keys.py)
+    strings | entries | string index                                  of the string pool
+    keys 0 | key index 0 | ...                                        of indexed keys
     rows c | nulls c                                                  of an index on column c
 
 None of it holds an address: what lies in another region is told by its distance, which the regions'
-sizes tell in every process (memory.py; where they cannot be had, distances are written anew), and
+sizes tell in every process (reserved.py; where they cannot be had, distances are written anew), and
 where a table begins follows from its size. Names begin with a
 stamp of all that these words depend on: this folder's code, numba, the layout, the look-ahead, the
 machine's order of bytes. Under another stamp they are not found, and the graph is made of rows.
@@ -150,7 +150,7 @@ class Arrays:
 
 
 def table_of(name: str, vd: Words) -> Iterator[Stretch]:
-    """List the records and the index of a table (table.py)."""
+    """List the records and the index of a table (graph/compiled/vertex_table.py)."""
     yield Stretch(f"records {name}", int(vd[f.V_RECORDS]), int(vd[f.V_NEXT] * vd[f.V_STRIDE]) * 8)
     yield Stretch(f"index {name}", int(vd[f.V_INDEX]), int(vd[f.V_MASK] + 1) * 8)
 

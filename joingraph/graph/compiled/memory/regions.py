@@ -128,7 +128,10 @@ def copy_between(old: Region, new: Region, start: int, size: int) -> None:
 
 
 def table_bytes(slots: int, used: int, slot_bytes: int) -> int:
-    """Say how far a table reaches when it holds so many; the next ones lie behind it (table.py)."""
+    """Return how far a table of so many entries reaches (graph/compiled/vertex_table.py).
+
+    A larger one lies behind it.
+    """
     while 3 * (used + 1) > 2 * (slots - 1):
         slots *= 2
     return 2 * slots * slot_bytes

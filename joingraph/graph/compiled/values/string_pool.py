@@ -7,8 +7,8 @@
 In: Arrow's own buffers. Out: one id a value, or an Arrow array made of ids; no Python per row.
 
 A string takes its length, 16 bytes an id and 12 to 24 bytes of index. It stays when the last row
-with it has gone, until somebody who knows all rows says which are left (sweep.py, `keep`): then the
-others' bytes go, and their ids are given to the next new strings.
+with it has gone, until engines/compiled/string_garbage.py, which knows all rows, says which are
+left (`keep`): then the others' bytes go, and their ids are given to the next new strings.
 
     entry of a free id   next free id + 1, -1
 """
@@ -354,7 +354,7 @@ def keep_strings(state: int, marks: int, arena: int) -> None:
 
 @kernel
 def grow_strings(state: int) -> None:
-    """Double the index, as table.py does."""
+    """Double the index, as graph/compiled/vertex_table.py does."""
     old, capacity = ld(state, INDEX), ld(state, MASK) + 1
     index, mask = ld(state, INDEX_BASE) + 2 * capacity * 8, 2 * capacity - 1
     for place in range(capacity):

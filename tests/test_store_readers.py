@@ -18,8 +18,8 @@ import pytest
 
 import joingraph as jg
 from joingraph.api.partitions import parts_in
-from joingraph.storage import recovery
-from joingraph.storage.disk import beside, disk, files, log, log_reader, segment
+from joingraph.storage import new_folder, recovery
+from joingraph.storage.disk import beside, files, log, log_reader, segment
 from joingraph.storage.disk.folder import Folder
 from joingraph.storage.journal import Prompt
 from tests import ENGINES
@@ -353,7 +353,7 @@ def test_a_graph_that_is_being_made_is_none_yet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
-    real = disk.write_snapshot
+    real = new_folder.write_snapshot
 
     def look(*given: Any) -> None:
         with pytest.raises(jg.StoreError, match="holds no graph") as found:
@@ -361,7 +361,7 @@ def test_a_graph_that_is_being_made_is_none_yet(
         seen.append(str(found.value))
         real(*given)
 
-    monkeypatch.setattr(disk, "write_snapshot", look)
+    monkeypatch.setattr(new_folder, "write_snapshot", look)
     made(tmp_path / "g").close()
     assert seen
 

@@ -99,8 +99,7 @@ class Batches(Journaled):
         def ready(refused: list[Refused]) -> None:
             self._refuse(record.entries, refused)
             self._set_aside(attempt, record, refused)
-            self._commit(attempt, record)
-            self._journal.store.begin_sync()
+            self._journal.store.sync(self._commit(attempt, record), wait=False)
 
         diff = self._carried_out(record.entries, "rows", ready=ready)[1]
         attempt.is_done = True

@@ -11,7 +11,7 @@ from threading import Lock
 from types import TracebackType
 from typing import Any, Self
 
-from joingraph.api.partitions import Moment, moment_of
+from joingraph.api.partitions import moment_of
 from joingraph.api.settled import Settled
 from joingraph.api.subscription import WAITING_BYTES, Subscription, is_whole, subscribe, unsubscribe
 from joingraph.common.errors import JoinGraphError, StoreError
@@ -25,13 +25,14 @@ from joingraph.plan.view import View, check_view
 from joingraph.reads.requests import indexable
 from joingraph.storage.attempt import Attempt
 from joingraph.storage.checkpoints import SNAPSHOT_AFTER, Snapshots
+from joingraph.storage.contract import Moment
 from joingraph.storage.disk.disk import Disk
 from joingraph.storage.disk.files import Stale
 from joingraph.storage.journal import Prompt
 from joingraph.storage.open_graph import (
     Keeping,
     Opened,
-    followed_disk,
+    check_followed,
     for_view,
     open_graph,
     reopen,
@@ -81,7 +82,7 @@ class Journaled(Settled):
 
     def _take(self, opened: Opened) -> None:
         """Be the graph that was opened."""
-        self._engine = opened.engine
+        self._engine, self._followed = opened.engine, opened.followed
         self._journal, self._quarantined = opened.journal, opened.quarantined
         self._journal.recover = lambda: self._recover(beside_stream=True)
         self._snapshots = Snapshots(
@@ -96,18 +97,9 @@ class Journaled(Settled):
             raise StoreError("a stream of view diffs is open: read it to its end, or close() it")
         return self._engine
 
-    @property
-    def _remedy(self) -> str:
-        """What a caller can do about a graph that answers nothing more."""
-        if isinstance(self._journal.store, Disk):
-            return "memory and disk may differ: close the graph and open it again"
-        return "the graph is in memory alone: make it anew"
-
     def _forked(self, whole: bool) -> None:
         """Be the copy of a forked child: for reading, or for nothing if a call was under way."""
         self._journal.snapping, self._journal.busy = Lock(), Lock()
-        if isinstance(self._journal.store, Disk):
-            self._journal.store.abandon()
         attempt = self._attempt
         if attempt is not None and not attempt.is_streaming:
             # What is in doubt is settled by the log, which is the parent's.
@@ -130,7 +122,7 @@ class Journaled(Settled):
 
     def _logs_ahead(self) -> bool:
         """Say whether a batch that is not refused cannot fail any more, and it pays to know."""
-        return isinstance(self._journal.store, Disk) and never_fails(self.view.plan)
+        return self._journal.store.is_durable and never_fails(self.view.plan)
 
     def _settle(self, number: int) -> None:
         """Wait until what was done is as durable as was promised."""
@@ -212,11 +204,11 @@ class Journaled(Settled):
     def stats(self) -> dict[str, Any]:
         """Tell the graph's size: bytes, and nodes by kind, alias and vertex; and its log's."""
         with self._lock:
-            found, disk = super().stats(), self._journal.store
-            if isinstance(disk, Disk):
+            found, checkpoints = super().stats(), self._journal.store.checkpoints
+            if checkpoints is not None:
                 found["log"] = {
-                    "bytes_after_snapshot": disk.behind,
-                    "snapshot_bytes": disk.found.size,
+                    "bytes_after_snapshot": checkpoints.behind,
+                    "snapshot_bytes": checkpoints.size,
                     "snapshot_failed": self._snapshots.failure,
                 }
             return found
@@ -239,10 +231,10 @@ class Journaled(Settled):
             for column in state.indexes:
                 engine.index(column)
 
-            disk = journal.store if isinstance(journal.store, Disk) else None
+            checkpoints = journal.store.checkpoints
 
             def go_on() -> None:
-                if disk is not None and not disk.take_over(keeping.owner):
+                if checkpoints is not None and not checkpoints.take_over(keeping.owner):
                     return  # the folder is of the view of before
                 journal.state, self._quarantined = state, aside
                 self.view, self._engine, self._keeping = new, engine, keeping
@@ -251,8 +243,8 @@ class Journaled(Settled):
 
             def rebuild(attempt: Attempt) -> None:
                 attempt.then = go_on
-                if disk is not None:
-                    disk.hand_over(keeping.owner, state, blocks_of(engine, aside, new))
+                if checkpoints is not None:
+                    checkpoints.hand_over(keeping.owner, state, blocks_of(engine, aside, new))
 
             self._change(rebuild)
 
@@ -263,7 +255,8 @@ class Journaled(Settled):
         that is unknown, as after KeyboardInterrupt, it answers nothing until the next refresh.
         """
         with self._lock:
-            disk = followed_disk(self._journal)
+            self._journal.check_open()
+            disk = check_followed(self._followed)
             if has_failed(self._engine):
                 self._reopen(disk)
                 return

@@ -16,27 +16,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import pyarrow as pa
 
 from joingraph.common.errors import StoreError
 from joingraph.reads.explanation import Open
 from joingraph.reads.requests import Reading, Touched, make_reading
+from joingraph.storage.contract import Moment
 from joingraph.storage.disk.beside import look_again
-from joingraph.storage.disk.disk import Disk
 from joingraph.storage.disk.folder import Folder
 from joingraph.storage.journal import CHANGING, Journal
 from joingraph.storage.open_graph import open_stored, open_upto
-
-
-class Moment(NamedTuple):
-    """A folder's graph at a time: the snapshot it began with, and the last record to change it."""
-
-    path: Path
-    snapshot: int
-    change: int
-    graph: bytes  # its identity, so that no other graph's folder is taken for it
 
 
 @dataclass(slots=True)
@@ -116,13 +106,8 @@ def until_end(blocks: Iterator[pa.RecordBatch], journal: Journal) -> Iterator[pa
 
 def moment_of(journal: Journal) -> Moment | None:
     """Name what a graph is at now, for others to find it in its folder; None if it has none."""
-    disk = journal.store
-    if not isinstance(disk, Disk):
-        return None
-    if disk.log is not None:
-        disk.log.flush()
-    since = journal.changed_at if journal.changed_at > disk.found.number else 0
-    return Moment(disk.folder.path, disk.found.number, since, disk.identity.graph)
+    checkpoints = journal.store.checkpoints
+    return None if checkpoints is None else checkpoints.moment(journal.changed_at)
 
 
 def parts_in(path: Path, n: int, where: str | None) -> list[ElsewherePartition]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from joingraph.api.partitions import Moment, Parting, Partition
+from joingraph.api.partitions import Parting, Partition
 from joingraph.common.errors import StoreError
 from joingraph.common.forks import FORKS
 from joingraph.common.names import short_repr
@@ -29,6 +29,7 @@ from joingraph.reads.row_lookup import ask
 from joingraph.reads.unanswered import explained
 from joingraph.reads.why import Why, paths_text
 from joingraph.reads.why_not import WhyNot, breaks_text
+from joingraph.storage.contract import Moment
 
 PARTITIONS_MAX = 100_000
 READINGS_MAX = 256  # remembered at once: a page asks the same question again and again

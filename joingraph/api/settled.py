@@ -54,7 +54,7 @@ class Settled(Readable):
     def _change(self, work: Callable[[Attempt], Made]) -> Made:
         """Do what changes the graph, whole or not at all; the caller holds the graph's lock."""
         with self._turn():
-            attempt = self._attempt = Attempt(self._journal.store.last[0])
+            attempt = self._attempt = Attempt(self._journal.store.settle()[0])
             try:
                 self._engine.keep()
                 self._version += 1
@@ -99,7 +99,7 @@ class Settled(Readable):
         try:
             self._version += 1
             self._journal.settle()
-            number = attempt.number = attempt.standing(self._journal.store.last)
+            number = attempt.number = attempt.standing(self._journal.store.settle())
             if attempt.then is None and (number is None or not attempt.is_done):
                 self._engine.undo()
             if number is not None and attempt.record is not None and not attempt.is_done:
@@ -148,13 +148,8 @@ class Settled(Readable):
         with self._lock:
             self._version += 1
             if not has_failed(self._engine):
-                why = f"{str(error) or type(error).__name__}; {self._remedy}"
+                why = f"{str(error) or type(error).__name__}; {self._journal.store.remedy}"
                 self._engine = stand_in(
                     lambda call: f"{call} is not possible since this: {why}", has_failed=True
                 )
             self._attempt = None
-
-    @property
-    def _remedy(self) -> str:
-        """What a caller can do about a graph that answers nothing more."""
-        raise NotImplementedError

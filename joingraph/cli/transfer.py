@@ -22,12 +22,12 @@ from joingraph.common.unreadable import UNREADABLE
 from joingraph.graph.blocks import Block
 from joingraph.graph.row_blocks import block_name
 from joingraph.plan.base_keys import with_key_index
+from joingraph.storage.description import describe, read_view
 from joingraph.storage.disk import files
-from joingraph.storage.disk.description import describe, read_view
-from joingraph.storage.disk.disk import begin, is_new
 from joingraph.storage.disk.files import doing
 from joingraph.storage.disk.folder import Folder
 from joingraph.storage.disk.lock import take_lock
+from joingraph.storage.disk.new_folder import begin, is_new
 from joingraph.storage.disk.owner import Owner
 from joingraph.storage.journal import EVERY_NUMBER
 from joingraph.storage.open_graph import as_folder, open_upto

@@ -22,7 +22,7 @@ from threading import Lock, RLock, Thread
 from joingraph.common.errors import JoinGraphError, StoreError
 from joingraph.common.forks import FORKS
 from joingraph.graph.blocks import Block
-from joingraph.storage.disk.disk import Disk
+from joingraph.storage.contract import Checkpoints
 from joingraph.storage.journal import Journal
 from joingraph.storage.open_graph import write_beside
 
@@ -58,44 +58,46 @@ class Snapshots:
         journal = self.journal
         journal.check_process()
         with journal.snapping:
-            disk = journal.store
-            if not isinstance(disk, Disk):
+            checkpoints = journal.store.checkpoints
+            if checkpoints is None:
                 raise StoreError(
                     "this graph is kept in memory; make it with path=... to write it down"
                 )
             with journal.changed, self.turn():
-                number, is_small = disk.rotate(), disk.is_small()
+                number, is_small = checkpoints.begin(), checkpoints.is_small
                 if is_small:
-                    disk.write(journal.state, number, self.blocks())
+                    checkpoints.write(journal.state, number, self.blocks())
             if not is_small:
-                self._run_beside(disk.folder.path, number)
+                self._run_beside(checkpoints.path, number)
             with journal.changed, self.turn():
-                old = disk.use(number)
+                checkpoints.use(number)
                 journal.forget()
-        disk.remove(old)  # which takes a while for a large file
+        checkpoints.clear()  # which takes a while for a large file
 
     def begin(self, after: int | None) -> None:
         """Begin one in the background, if the log has so many bytes and none is under way."""
-        disk = self.journal.store
-        if after is None or not isinstance(disk, Disk) or disk.log is None:
+        checkpoints = self.journal.store.checkpoints
+        if after is None or checkpoints is None or self.journal.readonly:
             return
-        grown = disk.behind - self._failed_at
-        if grown < max(after, disk.found.size // SHARE) or self.journal.snapping.locked():
+        grown = checkpoints.behind - self._failed_at
+        if grown < max(after, checkpoints.size // SHARE) or self.journal.snapping.locked():
             return
         with self._beginning:
             if not self._is_stopped and (self._thread is None or not self._thread.is_alive()):
-                self._thread = Thread(target=self._try, args=(disk,), name="snapshot", daemon=True)
+                self._thread = Thread(
+                    target=self._try, args=(checkpoints,), name="snapshot", daemon=True
+                )
                 self._thread.start()
 
-    def _try(self, disk: Disk) -> None:
+    def _try(self, checkpoints: Checkpoints) -> None:
         """Take one that nobody waits for: what fails is told, and tried again later."""
         try:
             self.take()
             self.failure, self._failed_at = None, 0
         except (JoinGraphError, OSError, MemoryError) as error:
             if not self._is_stopped:
-                log.warning("%s: no snapshot was made: %s", disk.folder.path, error)
-                self.failure, self._failed_at = str(error), disk.behind
+                log.warning("%s: no snapshot was made: %s", checkpoints.path, error)
+                self.failure, self._failed_at = str(error), checkpoints.behind
 
     def wait(self) -> None:
         """Wait until the one under way in the background is done."""

@@ -13,12 +13,13 @@ import logging
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from threading import Condition, Lock
-from typing import NamedTuple, NoReturn, Protocol
+from typing import NamedTuple, NoReturn
 
 import pyarrow as pa
 
 from joingraph.common.errors import LimitError, StoreError
 from joingraph.common.forks import FORKS
+from joingraph.storage.contract import Store
 from joingraph.storage.positions import Applied, read_position
 from joingraph.storage.record import Record
 from joingraph.storage.state import State, Subscriber
@@ -33,47 +34,6 @@ log = logging.getLogger("joingraph")
 
 def do_nothing() -> None:
     """Settle nothing: there is no graph yet."""
-
-
-class Store(Protocol):
-    """Where a graph's records go."""
-
-    @property
-    def last(self) -> tuple[int, str]:
-        """The number and the kind of the last record that stands."""
-        ...
-
-    def append(self, record: Record) -> int:
-        """Take a record; gives its number. After an exception, `settle` says if it stands."""
-        ...
-
-    def settle(self) -> tuple[int, str]:
-        """After an exception: finish or undo what was begun; gives `last`."""
-        ...
-
-    def begin_sync(self) -> None:
-        """Begin to make what was given as durable as was promised."""
-        ...
-
-    def sync(self, number: int) -> None:
-        """Wait until a record is as durable as was promised."""
-        ...
-
-    def changes(self, number: int) -> pa.Table:
-        """Give the view diffs that a record kept, or raise StoreError if they are gone."""
-        ...
-
-    def keep(self, number: int, changes: pa.Table) -> None:
-        """Have the view diffs of the last record that does not hold its own at hand."""
-        ...
-
-    def forget(self, before: int) -> None:
-        """Take note that nobody waits for the view diffs of earlier records."""
-        ...
-
-    def close(self, *, complete: bool) -> None:
-        """Let go of everything."""
-        ...
 
 
 class Told(NamedTuple):
@@ -226,7 +186,7 @@ class Journal:
         """
         self.check_process()
         self.settle()
-        self._commit = Commit(record, self.store.last[0])
+        self._commit = Commit(record, self.store.settle()[0])
         number = self.store.append(record)
         self._stand(record, number)
         return number

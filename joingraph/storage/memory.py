@@ -1,6 +1,6 @@
 """The store of a graph that lives and dies with its process: it keeps only what may be asked again.
 
-The contract is that of Disk; nothing is promised beyond the process.
+It promises nothing beyond the process (contract.py).
 """
 
 from __future__ import annotations
@@ -14,20 +14,24 @@ from joingraph.storage.record import Record
 class Memory:
     """Numbers records, and keeps the view diffs that subscribers or sources may ask for."""
 
+    is_durable = False
+    remedy = "the graph is in memory alone: make it anew"
+    checkpoints = None
+
     def __init__(self) -> None:
-        self.last = 0, ""  # the number and the kind of the last record
+        self._last = 0, ""  # the number and the kind of the last record
         self._waiting: dict[int, pa.Table] = {}
         self._answers: dict[str, dict[int, pa.Table]] = {}  # of each source, the last
 
     def append(self, record: Record) -> int:
         """Number a record, which stands once it is the last; gives its number."""
-        number, source = self.last[0] + 1, record.said.get("source")
+        number, source = self._last[0] + 1, record.said.get("source")
         self._waiting.pop(number, None)
         if record.changes is not None:
             self._waiting[number] = record.changes
             if source is not None:
                 self._answers.setdefault(str(source), {})[number] = record.changes
-        self.last = number, record.kind
+        self._last = number, record.kind
         if record.changes is not None and source is not None:
             of_source = self._answers[str(source)]
             for earlier in [each for each in of_source if each != number]:
@@ -35,13 +39,10 @@ class Memory:
         return number
 
     def settle(self) -> tuple[int, str]:
-        """After an exception: give `last`, by which a record stands or does not."""
-        return self.last
+        """Give the number and the kind of the last record, by which it stands or does not."""
+        return self._last
 
-    def begin_sync(self) -> None:
-        """Promise nothing."""
-
-    def sync(self, number: int) -> None:
+    def sync(self, number: int, *, wait: bool = True) -> None:
         """Promise nothing."""
 
     def changes(self, number: int) -> pa.Table:

@@ -24,8 +24,8 @@ from joingraph.engines.missing_rows import Quarantined
 from joingraph.graph.blocks import Block
 from joingraph.plan.base_keys import with_key_index
 from joingraph.plan.view import View
+from joingraph.storage.description import read_view
 from joingraph.storage.disk.beside import look_again
-from joingraph.storage.disk.description import read_view
 from joingraph.storage.disk.disk import Disk, newest, open_disk
 from joingraph.storage.disk.folder import Folder
 from joingraph.storage.disk.owner import Owner
@@ -71,6 +71,7 @@ class Opened(NamedTuple):
     engine: Engine
     journal: Journal
     quarantined: list[Quarantined]
+    followed: Disk | None = None  # the folder, if it is only read
 
     def close(self) -> None:
         """Let go of the folder."""
@@ -138,7 +139,7 @@ def open_once(keeping: Keeping, path: Path, lock: RLock) -> Opened:
     except BaseException:
         disk.close(complete=False)
         raise
-    return Opened(engine, journal, quarantined)
+    return Opened(engine, journal, quarantined, disk if readonly else None)
 
 
 def open_stored(path: Path) -> tuple[Stored, Disk]:
@@ -172,14 +173,14 @@ def open_upto_once(path: Path, number: int, *, by_rows: bool) -> tuple[Stored, O
     except BaseException:
         disk.close(complete=False)
         raise
-    return stored, Opened(engine, journal, quarantined)
+    return stored, Opened(engine, journal, quarantined, disk)
 
 
 def write_beside(path: Path, number: int, is_wanted: Callable[[], bool]) -> None:
     """Write the snapshot after a record beside the process that writes the log."""
     _, opened = open_upto(path, number, by_rows=False)
-    disk = opened.journal.store
-    assert isinstance(disk, Disk), "what is read from a folder is in it"
+    disk = opened.followed
+    assert disk is not None, "what is read from a folder is in it"
     blocks = blocks_of(opened.engine, opened.quarantined, disk.owner.view)
     disk.write(opened.journal.state, number, wanted(blocks, is_wanted))
     opened.close()
@@ -192,11 +193,9 @@ def wanted(blocks: Iterable[Block], is_wanted: Callable[[], bool]) -> Iterator[B
         raise StoreError("the process that wanted this snapshot is gone")
 
 
-def followed_disk(journal: Journal) -> Disk:
-    """Return the folder of a graph that follows another process."""
-    journal.check_open()
-    disk = journal.store
-    if not isinstance(disk, Disk) or disk.log is not None:
+def check_followed(disk: Disk | None) -> Disk:
+    """Return the folder of a graph that follows another process; refuse one that does not."""
+    if disk is None:
         raise StoreError("refresh() follows another process: open the folder with readonly=True")
     return disk
 
@@ -204,7 +203,7 @@ def followed_disk(journal: Journal) -> Disk:
 def reopen(keeping: Keeping, lock: RLock, graph: bytes) -> Opened:
     """Open a folder anew under a reader; refuse it if it was replaced by another graph's."""
     opened = open_graph(keeping, lock)
-    disk = followed_disk(opened.journal)
+    disk = check_followed(opened.followed)
     if disk.identity.graph != graph:
         opened.close()
         raise StoreError(

@@ -23,7 +23,7 @@ import xxhash
 
 import joingraph as jg
 from joingraph.graph.row_blocks import images, read_rows, rows_schema
-from joingraph.storage.disk.description import describe, read_view
+from joingraph.storage.description import describe, read_view
 from joingraph.storage.disk.folder import FORMAT, Folder, Identity
 from joingraph.storage.disk.segment import HEADER, check_header, read_found, write_header
 from joingraph.storage.disk.snapshot import ALIGN, HEAD_MAGIC, TAIL, TAIL_MAGIC, Snapshot

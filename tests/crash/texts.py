@@ -26,7 +26,7 @@ from joingraph.pipeline.report.status import read_status
 from joingraph.pipeline.settings import read_settings
 from joingraph.sql.ddl.tables import declare_all
 from joingraph.sql.text.files import declarations, read_sql
-from joingraph.storage.disk.description import describe
+from joingraph.storage.description import describe
 from joingraph.storage.state import State
 from joingraph.tables.rows_in import to_table
 from tests.crash.feed import SQL, TABLES, view

@@ -1,7 +1,7 @@
 """A graph's folder in use: the log that grows, and the snapshot it goes on from.
 
     open_disk(path, view, ...)  ->  Disk       locked, read, with the records still to be replayed
-    Disk.append, sync, changes, forget, close                     the contract of a store
+    Disk.append, settle, sync, changes, ...      a store, and its checkpoints (storage/contract.py)
 
 What is in the folder is the snapshot of record n, and the log from n + 1 on. A new folder begins
 with the snapshot of record 0, which holds nothing but the view.
@@ -11,26 +11,28 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 
 from joingraph.common.errors import StoreError
+from joingraph.common.forks import FORKS
 from joingraph.common.unreadable import UNREADABLE
 from joingraph.graph.blocks import Block
+from joingraph.storage.contract import Moment
+from joingraph.storage.description import digest
 from joingraph.storage.disk import files
-from joingraph.storage.disk.description import digest
 from joingraph.storage.disk.files import File, Stale, doing
 from joingraph.storage.disk.folder import Folder, Identity
 from joingraph.storage.disk.lock import take_lock
 from joingraph.storage.disk.log import Log
 from joingraph.storage.disk.log_reader import LogReader, Place, Step
+from joingraph.storage.disk.new_folder import begin, is_new
 from joingraph.storage.disk.owner import Owner, footer_of, identity_of
-from joingraph.storage.disk.segment import HEADER, read_found
+from joingraph.storage.disk.segment import read_found
 from joingraph.storage.disk.snapshot import Snapshot, write_snapshot
 from joingraph.storage.record import Record, changes_stream, decode, to_stream
 from joingraph.storage.state import State
@@ -42,6 +44,9 @@ ANSWER = "answer-"  # the blocks of view diffs that a source may ask for again
 
 class Disk:
     """One graph's folder, open for reading, or for writing too."""
+
+    is_durable = True
+    remedy = "memory and disk may differ: close the graph and open it again"
 
     def __init__(self, folder: Folder, owner: Owner, lock: File | None) -> None:
         self.folder, self.owner, self.lock = folder, owner, lock
@@ -59,8 +64,20 @@ class Disk:
         self._remade: dict[int, pa.Table] = {}  # of the last record that does not hold its own
         self._oldest = 0  # segment that is still there
         self._replayed = 0  # bytes of the log behind the snapshot, when the folder was opened
+        self._replaced: list[Snapshot] = []  # by `found`
         self._covered = 0  # bytes of these, and of those logged since, that a snapshot has by now
         self._rotated_at = 0  # as many there were at the last rotation
+        FORKS.watch(self._forked)
+
+    @property
+    def checkpoints(self) -> Self:
+        """The folder itself."""
+        return self
+
+    @property
+    def path(self) -> Path:
+        """The folder's name."""
+        return self.folder.path
 
     def steps(self) -> Iterator[Step]:
         """Yield the records that the graph has not seen yet, remembering where view diffs are."""
@@ -138,30 +155,23 @@ class Disk:
             )
         return self.log
 
-    @property
-    def last(self) -> tuple[int, str]:
-        """The number and the kind of the last record."""
-        if self.log is None:
-            return self.reader.number, self.reader.place.kind
-        return self.log.end.number, self.log.end.kind
-
     def append(self, record: Record) -> int:
         """Log a record; gives its number. After an exception, `settle` says whether it stands."""
         return self.writing.append(record)
 
     def settle(self) -> tuple[int, str]:
-        """After an exception: finish or undo what was begun; gives `last`."""
-        if self.log is not None:
-            self.log.settle()
-        return self.last
+        """Finish or undo what was begun; gives the number and the kind of the last record."""
+        if self.log is None:
+            return self.reader.number, self.reader.place.kind
+        self.log.settle()
+        return self.log.end.number, self.log.end.kind
 
-    def begin_sync(self) -> None:
-        """Begin to make what was logged as durable as was promised."""
-        self.writing.begin_sync()
-
-    def sync(self, number: int) -> None:
-        """Wait until a record is as durable as was promised."""
-        self.writing.sync(number)
+    def sync(self, number: int, *, wait: bool = True) -> None:
+        """Wait until a record is as durable as was promised, or only begin to make it so."""
+        if wait:
+            self.writing.sync(number)
+        else:
+            self.writing.begin_sync()
 
     def keep(self, number: int, changes: pa.Table) -> None:
         """Have the view diffs of the last record that does not hold its own at hand."""
@@ -207,15 +217,21 @@ class Disk:
         except UNREADABLE as error:
             raise self.found.damaged(f"its block {name}: {error!s:.200}") from error
 
-    def rotate(self) -> int:
+    def begin(self) -> int:
         """Begin a new segment; gives the number of the last record before it."""
         self.writing.rotate()
         self._rotated_at = self._logged
         return self.writing.number
 
+    @property
+    def size(self) -> int:
+        """How many bytes the snapshot has."""
+        return self.found.size
+
+    @property
     def is_small(self) -> bool:
-        """Say whether a snapshot is so quickly made that others may wait for it."""
-        return self.found.size + self.log_bytes() < SMALL_BYTES
+        """True if a snapshot is so quickly made that others may wait for it."""
+        return self.size + self.log_bytes() < SMALL_BYTES
 
     def write(self, state: State, number: int, blocks: Iterable[Block]) -> None:
         """Write the snapshot after a record, with what sources may ask for again."""
@@ -238,7 +254,7 @@ class Disk:
         Once that is in its place, `take_over` is all that is left. Where that fails, the snapshot
         must not stay: what is logged next is of the view before.
         """
-        number = self.rotate()
+        number = self.begin()
         footer = footer_of(owner, self._identity_for(owner), state)
         try:
             self._write(footer, state, number, blocks)
@@ -262,7 +278,8 @@ class Disk:
                 return False
         self.owner, self.identity = owner, identity
         try:
-            self.remove(self.use(number))
+            self.use(number)
+            self.clear()
         except StoreError as error:
             logger.warning("%s; the next snapshot removes it", error)
         return True
@@ -270,18 +287,27 @@ class Disk:
     def _identity_for(self, owner: Owner) -> Identity:
         return Identity(self.identity.graph, digest(owner.view, owner.key_index))
 
-    def use(self, number: int) -> Snapshot:
-        """Go on from a snapshot that was just written; gives the one before, to be removed."""
-        old, self.found = self.found, Snapshot(self.folder, number)
-        self._covered = self._rotated_at
-        return old
+    def use(self, number: int) -> None:
+        """Go on from a snapshot that was just written."""
+        found = Snapshot(self.folder, number)
+        self._replaced.append(self.found)
+        self.found, self._covered = found, self._rotated_at
 
-    def remove(self, old: Snapshot) -> None:
+    def clear(self) -> None:
         """Remove the snapshots before the one in use."""
-        old.close()
+        with suppress(IndexError):  # until there is none: two threads may clear at once
+            while True:
+                self._replaced.pop().close()
         for number in self.folder.snapshots():
             if number < self.found.number:
                 files.unlink(self.folder.snapshot(number))
+
+    def moment(self, change: int) -> Moment:
+        """Name what the graph is at after a record, for other processes to bring it there."""
+        if self.log is not None:
+            self.log.flush()
+        since = change if change > self.found.number else 0
+        return Moment(self.path, self.found.number, since, self.identity.graph)
 
     def forget(self, before: int) -> None:
         """Remove the log's segments that neither the snapshot nor anybody else needs."""
@@ -305,7 +331,7 @@ class Disk:
                 if self.lock is not None:
                     self.lock.close()
 
-    def abandon(self) -> None:
+    def _forked(self, whole: bool) -> None:
         """Leave log and lock to the parent, in a process that was forked from it."""
         self.lock = None  # which is closed for all folders at once
         if self.log is not None:
@@ -327,39 +353,6 @@ def open_disk(path: Path, owner: Owner, *, readonly: bool) -> Disk:
     except BaseException:
         lock.close()
         raise
-
-
-def is_new(folder: Folder) -> bool:
-    """Hold of a folder with nothing in it, or with a graph whose making was cut short."""
-    if folder.snapshots():
-        return False
-    begun = folder.segments()
-    if begun and (begun != [1] or folder.segment(1).stat().st_size > HEADER.size):
-        raise StoreError(
-            f"{folder.path} has a log but no snapshot; bring the snapshot back from a backup"
-        )
-    ours = {"lock", *(each.name for each in folder.unfinished()), "log-" + f"{1:020d}"}
-    others = sorted(each.name for each in folder.path.iterdir() if each.name not in ours)
-    if others:
-        raise StoreError(
-            f"{folder.path} holds other files ({', '.join(others[:3])}); name a new folder"
-        )
-    return True
-
-
-def begin(
-    folder: Folder, owner: Owner, state: State | None = None, blocks: Iterable[Block] = ()
-) -> None:
-    """Make a graph's first files; the state and the blocks of one that was elsewhere, if any."""
-    for path in [*folder.unfinished(), folder.segment(1)]:
-        files.unlink(path)
-    identity = Identity(secrets.token_bytes(16), digest(owner.view, owner.key_index))
-    log = Log(folder, identity, "fsync")
-    log.begin(1)
-    try:
-        write_snapshot(folder, 0, footer_of(owner, identity, state or State()), blocks)
-    finally:
-        log.leave()
 
 
 def newest(folder: Folder) -> int:

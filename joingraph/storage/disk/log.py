@@ -317,7 +317,7 @@ class Log:
     def abandon(self) -> None:
         """Leave the file, and what is held back, to the parent of this forked process."""
         self.fail("the process that writes it has forked this one")
-        self._held, self._flusher, self._flush = [], None, Lock()
+        self._writing, self._held, self._flusher, self._flush = None, [], None, Lock()
         self.end.file.close()
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from joingraph.common.unreadable import UNREADABLE
 from joingraph.plan.view import View
-from joingraph.storage.disk.description import describe, digest
+from joingraph.storage.description import describe, digest
 from joingraph.storage.disk.files import Stale
 from joingraph.storage.disk.folder import Identity
 from joingraph.storage.disk.snapshot import Snapshot

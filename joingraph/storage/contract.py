@@ -16,8 +16,8 @@ from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
+from joingraph.graph.blocks import Block
 from joingraph.storage.disk.owner import Owner
-from joingraph.storage.disk.snapshot import Block
 from joingraph.storage.record import Record
 from joingraph.storage.state import State
 

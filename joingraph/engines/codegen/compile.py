@@ -18,6 +18,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
@@ -29,9 +30,10 @@ from joingraph.common.atomic_file import write_shared
 from joingraph.common.cache_folder import own_folder
 from joingraph.common.errors import StoreError
 from joingraph.common.forks import FORKS
-from joingraph.graph.compiled.machine.kernel import STAMP
+from joingraph.engines.codegen.module_text import IMPORTS
 from joingraph.graph.compiled.machine.kernel_cache import say_once
-from joingraph.graph.compiled.memory.reserved import CHECKED, INTERPRETED
+from joingraph.graph.compiled.machine.stamps import meant, stamp_of
+from joingraph.graph.compiled.memory.reserved import INTERPRETED
 
 Task = Callable[[], None]
 _compiling = threading.RLock()  # a module is in sys.modules before it is complete
@@ -57,12 +59,20 @@ def remove_private(process: int) -> None:
 
 def compile_text(text: str) -> int:
     """Compile a generated module, or find it compiled; gives the address of its kernel."""
-    mode = f"{STAMP} {INTERPRETED} {CHECKED}"
+    mode = "interpreted" if INTERPRETED else runtime_stamp()
     name = "jg_" + hashlib.sha256(f"{mode}\0{text}".encode()).hexdigest()[:32]
     with _compiling:
         if name not in sys.modules:
             load_module(name, text, place_for(f"{name}.py", text))
         return int(sys.modules[name].kernel)
+
+
+@cache
+def runtime_stamp() -> str:
+    """Return the stamp of all that a generated kernel may call."""
+    names: dict[str, Any] = {}
+    exec(IMPORTS, {}, names)  # noqa: S102  # our own text
+    return stamp_of(*meant(names.keys() - {"plug"}, names))
 
 
 def place_for(file: str, text: str) -> Path:

@@ -3,7 +3,7 @@
 docstring | HEAD | PATHS, INSERTS or AHEADS | the lines that paths.py writes
 """
 
-HEAD = """from joingraph.graph.compiled.fields import (
+IMPORTS = """from joingraph.graph.compiled.fields import (
     A_RECORDS,
     A_ROWS,
     AHEAD,
@@ -54,10 +54,8 @@ from joingraph.graph.compiled.vertex_table import (
     put_word,
     same_key,
 )
-
-
-@plug
 """
+HEAD = f"{IMPORTS}\n\n@plug\n"
 PATHS = "def kernel(st: int, row: int, weight: int) -> int:\n"
 AHEADS = "def kernel(st: int, at: int, stage: int) -> int:\n"
 INSERTS = "def kernel(st: int, begin: int, end: int) -> int:\n"

@@ -16,7 +16,8 @@ from typing import Any
 
 from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.engines.compiled.maintain import run
-from joingraph.graph.compiled.machine.kernel import STAMP
+from joingraph.graph.compiled.machine.kernel import SHARED
+from joingraph.graph.compiled.machine.stamps import stamp_of
 from joingraph.graph.compiled.memory.reserved import INTERPRETED
 from joingraph.plan.view import View
 from joingraph.reads.requests import Reading, Touched
@@ -43,7 +44,7 @@ def marker() -> Path | None:
         return None
     dispatcher: Any = run
     folder = dispatcher._cache.cache_path
-    return None if folder is None else Path(folder) / f"joingraph-{STAMP}.compiled"
+    return None if folder is None else Path(folder) / f"joingraph-{stamp_of(*SHARED)}.compiled"
 
 
 def ensure_compiled() -> None:

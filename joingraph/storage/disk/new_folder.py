@@ -6,13 +6,14 @@ import secrets
 from collections.abc import Iterable
 
 from joingraph.common.errors import StoreError
+from joingraph.graph.blocks import Block
 from joingraph.storage.description import digest
 from joingraph.storage.disk import files
 from joingraph.storage.disk.folder import Folder, Identity
 from joingraph.storage.disk.log import Log
 from joingraph.storage.disk.owner import Owner, footer_of
 from joingraph.storage.disk.segment import HEADER
-from joingraph.storage.disk.snapshot import Block, write_snapshot
+from joingraph.storage.disk.snapshot import write_snapshot
 from joingraph.storage.state import State
 
 

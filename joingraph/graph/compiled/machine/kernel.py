@@ -15,15 +15,13 @@ graph/compiled/memory/reserved.py and counted as a violation instead of being ma
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
-from pathlib import Path
 from threading import Thread, current_thread, main_thread
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
-import numba
 from llvmlite import binding
 from numba import njit, types
 from numba.core.ccallback import CFunc
@@ -40,28 +38,7 @@ PLUG_SIGNATURE = ((types.int64,) * 3, types.int64)
 _ALL = (1 << 64) - 1
 
 
-def runtime_stamp() -> str:
-    """Name the version of the kernels' code and of numba: cached machine code belongs to one.
-
-    Numba's cache sees changes in a function's own file only, but the code of the kernels it calls
-    is in it too: so its stamp is that of all folders that hold kernels.
-    """
-    digest = hashlib.sha256(f"{numba.__version__} {CHECKED}".encode())
-    for folder in kernel_folders():
-        for path in sorted(folder.rglob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def kernel_folders() -> list[Path]:
-    """List the folders that hold kernels; the stages sit beside the package in a checkout."""
-    package = Path(__file__).parents[3]
-    stages = package if (package / "filters").exists() else package.parent
-    parts = [stages / stage / "compiled" for stage in ("filters", "maintainers", "generators")]
-    return [package / "graph" / "compiled", package / "engines", *parts]
-
-
-STAMP = runtime_stamp()
+SHARED: list[FunctionType] = []  # the kernels of this package, which all views share
 
 
 def kernel(function: F) -> F:
@@ -76,10 +53,12 @@ def small(function: F) -> F:
 
 def compiled(function: F, *, inline: bool) -> F:
     """Compile a function, unless kernels are interpreted."""
+    if function.__module__.startswith("joingraph."):
+        SHARED.append(cast(FunctionType, function))
     if INTERPRETED:
         return function
     made: Any = njit(nogil=True, error_model="numpy", forceinline=inline)(function)
-    made._cache = cache_of(function, STAMP)
+    made._cache = cache_of(function)
     made._compile_for_args = partial(uninterrupted, made._compile_for_args)
     return cast(F, made)
 
@@ -113,7 +92,7 @@ def plug(function: Callable[[int, int, int], int]) -> int:
         PLUGS[id(function)] = function
         return id(function)
     made: Any = CFunc(function, PLUG_SIGNATURE, {}, {"error_model": "numpy"})
-    made._cache = cache_of(function, STAMP)
+    made._cache = cache_of(function)
     made.compile()
     _kept.append(made)
     return int(made.address)

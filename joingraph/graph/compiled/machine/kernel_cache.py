@@ -19,10 +19,13 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.serialize import dumps
+
+from joingraph.graph.compiled.machine.stamps import stamp_of
 
 CHECKSUM_BYTES = 16
 log = logging.getLogger("joingraph")
@@ -46,15 +49,22 @@ def say_once(text: str) -> None:
 
 
 class CheckedFile(IndexDataCacheFile):
-    """Numba's files of one function, each with its checksum."""
+    """Numba's files of one function, each with its checksum.
+
+    The stamp is asked for when a file is: by then all that the function calls is there to be seen.
+    """
+
+    def __init__(self, path: str, base: str, function: FunctionType) -> None:
+        super().__init__(path, base, None)
+        self._function = function
 
     def _load_index(self) -> dict[Any, Any]:
         version, stamp, found = self._read(self._index_path) or (None, None, {})
-        is_ours = version == self._version and stamp == self._source_stamp
+        is_ours = version == self._version and stamp == stamp_of(self._function)
         return dict(found) if is_ours else {}
 
     def _save_index(self, overloads: dict[Any, Any]) -> None:
-        self._write(self._index_path, (self._version, self._source_stamp, overloads))
+        self._write(self._index_path, (self._version, stamp_of(self._function), overloads))
 
     def _load_data(self, name: str) -> Any:
         return self._read(self._data_path(name))
@@ -82,10 +92,10 @@ class CheckedFile(IndexDataCacheFile):
 class KernelCache(FunctionCache):
     """Numba's cache of one function, without which the function is compiled in memory."""
 
-    def __init__(self, function: Any, stamp: str) -> None:
+    def __init__(self, function: FunctionType) -> None:
         super().__init__(function)
         base = f"{self._impl.filename_base}.checked"  # numba's own have no checksum
-        self._cache_file = CheckedFile(self._cache_path, base, stamp)
+        self._cache_file = CheckedFile(self._cache_path, base, function)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Find a compiled function, or nothing if its files cannot be read."""
@@ -98,13 +108,13 @@ class KernelCache(FunctionCache):
             super().save_overload(sig, data)
 
 
-def cache_of(function: Any, stamp: str) -> Any:
+def cache_of(function: Any) -> Any:
     """Give a function's cache, or one that keeps nothing where there is no place for it."""
     if not has_home() and not os.access(Path(__file__).parent, os.W_OK):
         say_once(MEMORY_ONLY.format("there is no home directory"))
         return NullCache()
     try:
-        return KernelCache(function, stamp)
+        return KernelCache(function)
     except (RuntimeError, OSError) as error:
         reason = str(error).partition(" for file")[0]
         say_once(MEMORY_ONLY.format(reason.partition(" '")[0]))

@@ -8,9 +8,9 @@
 
 None of it holds an address: what lies in another region is told by its distance, which the regions'
 sizes tell in every process (reserved.py; where they cannot be had, distances are written anew), and
-where a table begins follows from its size. Names begin with a
-stamp of all that these words depend on: this folder's code, numba, the layout, the look-ahead, the
-machine's order of bytes. Under another stamp they are not found, and the graph is made of rows.
+where a table begins follows from its size. Names begin with a stamp of all that these words depend
+on: the code in the kernels' folders, numba, the layout, the look-ahead, the machine's order of
+bytes. Under another stamp they are not found, and the graph is made of rows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ import numpy as np
 from joingraph.graph.blocks import Block, Part
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.key_index import Keys
-from joingraph.graph.compiled.machine.kernel import STAMP
+from joingraph.graph.compiled.machine.kernel import SHARED
+from joingraph.graph.compiled.machine.stamps import stamp_of_folders
 from joingraph.graph.compiled.memory.reserved import Words, bytes_at, lay_over
 from joingraph.graph.compiled.memory.state import GraphMemory
 from joingraph.graph.compiled.sorted_index import SortedIndex
@@ -51,7 +52,7 @@ class Arrays:
     def __init__(self, memory: GraphMemory, interner: Interner, keys: Keys, nulls: Nulls) -> None:
         self.memory, self.interner, self.keys, self.nulls = memory, interner, keys, nulls
         said = (
-            STAMP,
+            stamp_of_folders(SHARED),
             sys.byteorder,
             memory.layout,
             int(memory.words[f.LOOKAHEAD]),

@@ -24,12 +24,12 @@ import pyarrow as pa
 
 from joingraph.expressions import texts
 from joingraph.expressions.python_values import python_values
+from joingraph.expressions.texts import Numbers
 from joingraph.pipeline.model import Source
 from joingraph.tables.table import Table
 
 Codes = npt.NDArray[np.int8]
 Marks = npt.NDArray[np.bool_]
-Numbers = npt.NDArray[np.int64]
 Diff = tuple[Any, ...]  # as JoinGraph.apply takes it
 
 INSERT, DELETE, PRE, POST, UPDATE = range(5)

@@ -22,8 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from joingraph.common.errors import StoreError
+from joingraph.expressions.texts import Numbers
 
-Numbers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Mark = tuple[int, int]
 

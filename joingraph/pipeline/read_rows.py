@@ -20,7 +20,8 @@ import pyarrow as pa
 
 from joingraph.expressions import texts
 from joingraph.expressions.python_values import python_value, shown
-from joingraph.pipeline.changes import Images, Marks, Numbers, by_commit
+from joingraph.expressions.texts import Numbers
+from joingraph.pipeline.changes import Images, Marks, by_commit
 from joingraph.pipeline.dead_letters import Dead
 from joingraph.pipeline.debezium import read_events
 from joingraph.pipeline.model import WATCHED, Source

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from joingraph.common.errors import DiffError
-from joingraph.expressions.texts import taken
+from joingraph.expressions.texts import Numbers, taken
 from joingraph.expressions.words import Word
 from joingraph.view_diffs.idiffs_sql import (
     SQLITE,
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from joingraph.view_diffs.idiffs import IDiff, IDiffs
 
 Target = TypeVar("Target")
-Numbers = npt.NDArray[np.int64]
 
 
 def apply_idiffs(target: Target, idiffs: IDiffs, table: TableName | None = None) -> Target:

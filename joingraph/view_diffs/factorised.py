@@ -21,15 +21,13 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from joingraph.common.errors import LimitError
 from joingraph.expressions import texts
-from joingraph.expressions.words import Word
-from joingraph.view_diffs.view_diff import META, change_table, word_rows
-
-Numbers = npt.NDArray[np.int64]
+from joingraph.expressions.consolidation import consolidate
+from joingraph.expressions.texts import Numbers
+from joingraph.view_diffs.view_diff import META, change_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,11 @@ class Factorised:
             for batch in table.to_batches()
         ]
         singles = [part for parts in multiplied_out for part in parts[1:]]
-        parts = [self.rows, *(parts[0] for parts in multiplied_out), folded(self.rows[:0], singles)]
+        parts = [
+            self.rows,
+            *(parts[0] for parts in multiplied_out),
+            consolidated(self.rows[:0], singles),
+        ]
         schema = self.rows.schema
         found = pa.concat_tables(texts.typed(part.columns, schema) for part in parts)
         order = np.argsort(found["_diff"].to_numpy(), kind="stable")
@@ -190,20 +192,15 @@ def single(rows: pa.Table, counts: Numbers, diffs: Numbers, at: Numbers) -> pa.T
     )
 
 
-def folded(none: pa.Table, parts: Sequence[pa.Table]) -> pa.Table:
+def consolidated(none: pa.Table, parts: Sequence[pa.Table]) -> pa.Table:
     """Add up equal rows of one base diff, whichever alias they come from; some cancel."""
     rows = pa.concat_tables([none, *(texts.typed(part.columns, none.schema) for part in parts)])
     width = rows.num_columns - len(META)
-    groups: dict[tuple[int, tuple[Word, ...]], list[int]] = {}
-    counts, diffs = rows["_count"].to_pylist(), rows["_diff"].to_pylist()
-    for at, (row, count, diff) in enumerate(
-        zip(word_rows(rows, width), counts, diffs, strict=True)
-    ):
-        groups.setdefault((diff, row), [at, 0])[1] += count
-    left = [(at, count, diff) for (diff, _), (at, count) in groups.items() if count]
+    columns = rows.select([*range(width), rows.num_columns - 1])
+    found = consolidate(columns, rows.column(width + 1).to_numpy())
     return change_table(
-        texts.taken(rows.select(range(width)), np.array([at for at, _, _ in left], np.int64)),
-        ["insert" if count > 0 else "delete" for _, count, _ in left],
-        [abs(count) for _, count, _ in left],
-        [diff for _, _, diff in left],
+        texts.taken(rows.select(range(width)), found.at),
+        ["insert" if count > 0 else "delete" for count in found.counts.tolist()],
+        np.abs(found.counts).tolist(),
+        rows.column(width + 2).to_numpy()[found.at].tolist(),
     )

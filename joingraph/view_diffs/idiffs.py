@@ -29,19 +29,18 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from joingraph.expressions.consolidation import Balances, consolidate
 from joingraph.expressions.texts import taken
 from joingraph.expressions.words import Word
 from joingraph.plan.keyed import Keyed, shared_columns, view_key
 from joingraph.plan.model import Plan
 from joingraph.view_diffs.apply_idiffs import apply_idiffs
 from joingraph.view_diffs.idiffs_sql import Statement, TableName, idiffs_sql
-from joingraph.view_diffs.view_diff import META, SIGNS, told_apart, word_rows
+from joingraph.view_diffs.view_diff import META, signed_counts, word_rows
 
 COUNT = "_count"
 Words = tuple[Word, ...]
-Numbers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Target = TypeVar("Target")
 
@@ -162,50 +161,16 @@ class Gone(NamedTuple):
         return np.array([key not in self.keys for key in named], bool)
 
 
-class Balances(NamedTuple):
-    """How many rows that agree on the shared columns came or went, and where one of them is.
-
-    A row that came is as the view has it now, so its columns are the newest there are.
-    """
-
-    at: Numbers
-    counts: Numbers
-
-    def where(self, chosen: Mask) -> Balances:
-        """Pick some."""
-        return Balances(self.at[chosen], self.counts[chosen])
-
-
 def balanced(changes: pa.Table, shared: tuple[int, ...], gone: Sequence[Gone]) -> Balances:
     """Add up the rows that no delete i-diff takes, by their shared columns."""
-    rows = changes.select(range(changes.num_columns - len(META)))
-    kinds = changes["_change_type"].combine_chunks()
-    signs = np.array([SIGNS[kind] for kind in kinds.dictionary.to_pylist()], np.int64)
-    by = signs[kinds.indices.to_numpy()] * changes["_count"].to_numpy()
-    each_row = Balances(np.arange(len(by)), by)
-    left = summed(rows, each_row)
+    width = changes.num_columns - len(META)
+    rows = changes.select(range(width))
+    left = consolidate(rows, signed_counts(changes, width))
     for each in gone:
         left = left.where(each.leaves(taken(rows, left.at)))
-    return summed(rows.select(shared), left)
-
-
-def summed(rows: pa.Table, balances: Balances) -> Balances:
-    """Add up balances of equal rows, pointing at the first that came, else at the first."""
-    if not len(balances.at):
-        return balances
-    some = taken(rows, balances.at)
-    names = [f"c{at}" for at in range(rows.num_columns)]
-    columns = [told_apart(column) for column in some.columns]
-    at, counts = pa.array(balances.at), pa.array(balances.counts)
-    came = pc.if_else(pc.greater(counts, 0), at, pa.scalar(None, pa.int64()))
-    told = pa.table([*columns, at, came, counts], names=[*names, "at", "came", "by"])
-    groups = told.group_by(names, use_threads=False)
-    found = groups.aggregate([("at", "min"), ("came", "min"), ("by", "sum")])
-    first, total = found["at_min"].to_numpy(), found["by_sum"].to_numpy()
-    newest = pc.coalesce(found["came_min"], found["at_min"]).to_numpy()
-    left = np.flatnonzero(total)
-    left = left[np.argsort(first[left])]
-    return Balances(newest[left], total[left])
+    left = left.where(np.argsort(left.at))
+    found = consolidate(taken(rows.select(shared), left.at), left.counts)
+    return Balances(left.at[found.at], found.counts)
 
 
 def counted(rows: pa.Table, shared: tuple[int, ...], balances: Balances) -> Iterator[IDiff]:

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from joingraph.expressions.consolidation import consolidate
 from joingraph.expressions.python_values import python_values, shown
-from joingraph.expressions.texts import codes, is_text, taken, whole
+from joingraph.expressions.texts import is_text, taken, whole
 from joingraph.expressions.words import normal
 
 if TYPE_CHECKING:
@@ -182,10 +183,7 @@ def source_table(part: IDiff) -> pa.Table:
     if not part.counted or part.kind == "insert":
         return part.table.select(part.columns).rename_columns(names)
     columns = [each if is_text(each.type) else normal(whole(each)) for each in part.table.columns]
-    told = [pa.array(codes(each)) if is_text(each.type) else each for each in columns[:-1]]
-    rows = pa.array(np.arange(len(part.table)))
-    table = pa.table([*told, columns[-1], rows], names=[*names, "n", "at"])
-    groups = table.group_by(names, use_threads=False).aggregate([("n", "sum"), ("at", "min")])
-    first = taken(pa.table(columns[:-1], names=names), groups["at_min"].to_numpy())
-    summed = first.append_column("n", groups["n_sum"])
+    rows = pa.table(columns[:-1], names=names)
+    found = consolidate(rows, part.table.column(-1).to_numpy())
+    summed = taken(rows, found.at).append_column("n", pa.array(found.counts))
     return summed.append_column("at", pa.array(np.arange(summed.num_rows)))

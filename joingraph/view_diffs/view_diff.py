@@ -18,16 +18,15 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from joingraph.common.errors import DiffError
 from joingraph.common.names import quoted
+from joingraph.expressions.consolidation import consolidate
 from joingraph.expressions.python_values import python_values
-from joingraph.expressions.texts import codes, is_text, taken, whole
+from joingraph.expressions.texts import Numbers, taken
 from joingraph.expressions.tree import Value
-from joingraph.expressions.words import Word, bits_of, words_of
+from joingraph.expressions.words import Word, words_of
 
 if TYPE_CHECKING:
     from joingraph.view_diffs.factorised import Factorised
@@ -44,7 +43,6 @@ DIFF = pa.field("_diff", pa.int64())
 META = HAPPENED.append(DIFF)
 WORDS = pa.array(SIGNS, pa.string())
 CODES = {word: code for code, word in enumerate(SIGNS)}
-Numbers = npt.NDArray[np.int64]
 ViewRow = tuple[str, tuple[Value, ...], int]
 
 
@@ -182,8 +180,8 @@ class ViewDiff:
 
     def _folded(self) -> pa.Table:
         """Keep the first appearance of each row that has changed on balance, with that balance."""
-        fold = self._forms.net or partial(folded, width=self._width)
-        return fold(self._changes.rows)
+        net = self._forms.net or partial(consolidated, width=self._width)
+        return net(self._changes.rows)
 
 
 def check_names(asked: str, schema: pa.Schema) -> None:
@@ -197,18 +195,10 @@ def check_names(asked: str, schema: pa.Schema) -> None:
         )
 
 
-def folded(changes: pa.Table, width: int) -> pa.Table:
-    """Fold a view diff over the whole batch, in the order of the rows' first appearances."""
-    rows = changes.select(range(width))
-    keys = {f"c{at}": told_apart(column) for at, column in enumerate(rows.columns)}
-    by = signed_counts(changes, width)
-    told = pa.table({**keys, "_by": pa.array(by), "_at": pa.array(np.arange(len(by)))})
-    groups = told.group_by(list(keys), use_threads=False)
-    found = groups.aggregate([("_by", "sum"), ("_at", "min")])
-    balance, first = found["_by_sum"].to_numpy(), found["_at_min"].to_numpy()
-    left = np.flatnonzero(balance)
-    left = left[np.argsort(first[left])]
-    return left_over(changes, width, first[left], balance[left])
+def consolidated(changes: pa.Table, width: int) -> pa.Table:
+    """Consolidate a view diff over the whole batch, in the order of the rows' first appearances."""
+    found = consolidate(changes.select(range(width)), signed_counts(changes, width))
+    return left_over(changes, width, found.at, found.counts)
 
 
 def signed_counts(changes: pa.Table, width: int) -> Numbers:
@@ -225,17 +215,6 @@ def left_over(changes: pa.Table, width: int, first: Numbers, balance: Numbers) -
     rows = changes.select(range(width))
     rows = rows if len(first) == len(rows) else taken(rows, first)
     return beside(rows, pa.array(codes), pa.array(np.abs(balance)))
-
-
-def told_apart(column: pa.ChunkedArray) -> pa.Array:
-    """Give a column whose values are equal exactly where the words of another are."""
-    if is_text(column.type):
-        return pa.array(codes(column))
-    found = whole(column)
-    if not pa.types.is_floating(found.type):
-        return found
-    nan = pa.scalar(float("nan"), found.type)
-    return pc.if_else(pc.is_nan(found), nan, found).view(bits_of(found.type))
 
 
 def word_rows(table: pa.Table, width: int) -> Iterable[tuple[Word, ...]]:

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from joingraph.common.errors import DiffError
 from joingraph.view_diffs.idiffs import IDiff, IDiffs
-from joingraph.view_diffs.view_diff import SIGNS, ViewDiff
+from joingraph.view_diffs.view_diff import ViewDiff, signed_counts
 
 UPDATE, DELETE, ROW = "update", "delete", "row"
 
@@ -57,10 +57,8 @@ def merge_of(diff: ViewDiff) -> Merge:
 def net_rows(diff: ViewDiff) -> pa.Table:
     """Fold a batch to its rows, counted up or down."""
     net = diff.to_arrow(net=True)
-    kinds = net["_change_type"].combine_chunks()
-    signs = np.array([SIGNS[kind] for kind in kinds.dictionary.to_pylist()], np.int64)
-    counts = net["_count"].to_numpy() * signs[kinds.indices.to_numpy()]
     at = net.schema.get_field_index("_count")
+    counts = signed_counts(net, at - 1)
     return net.set_column(at, "_count", pa.array(counts)).drop_columns(["_change_type"])
 
 
@@ -92,10 +90,9 @@ def without(part: IDiff, key: Sequence[str], touched: pa.Table) -> IDiff:
 
 def among(rows: pa.Table, keys: pa.Table, key: Sequence[str]) -> pa.Array:
     """Mark the rows whose key is among others; no part of a key is NULL."""
-    known = keys.select(key).group_by(list(key)).aggregate([])
     place = pa.array(np.arange(len(rows)))
     mine = rows.select(key).append_column("_at", place)
-    found = mine.join(known, list(key), join_type="left semi", use_threads=False)
+    found = mine.join(keys.select(key), list(key), join_type="left semi", use_threads=False)
     marks = np.zeros(len(rows), bool)
     marks[found["_at"].to_numpy()] = True
     return pa.array(marks)

@@ -18,8 +18,8 @@ import pytest
 
 import joingraph as jg
 from joingraph.api.partitions import parts_in
-from joingraph.storage import new_folder, recovery
-from joingraph.storage.disk import beside, files, log, log_reader, segment
+from joingraph.storage import recovery
+from joingraph.storage.disk import beside, files, log, log_reader, new_folder, segment
 from joingraph.storage.disk.folder import Folder
 from joingraph.storage.journal import Prompt
 from tests import ENGINES

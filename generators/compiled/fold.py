@@ -20,6 +20,7 @@ from joingraph.graph.compiled.fields import MOVE, O_DIFF, O_KIND, OP_WORDS
 from joingraph.graph.compiled.machine.kernel import kernel, ld, mix, sto
 from joingraph.graph.compiled.memory.path_blocks import Paths
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
+from joingraph.graph.compiled.vertex_table import hash_of, same_key
 
 INSERTED, DELETED, PRE_IMAGE, POST_IMAGE = 0, 1, 2, 3  # as viewdiff.WORDS orders them
 PRE, POST, TIMES, DIFF = 0, 1, 2, 3
@@ -222,20 +223,13 @@ def pair_of(pairs: int, mask: int, pre: int, post: int, generation: int) -> int:
 def slot_of(given: Words, mask: int, row: int, generation: int) -> int:
     """Find the slot of a row among those of its diff; older diffs' slots count as empty."""
     matrix, width, table = given[0], given[1], given[4]
-    words, h = matrix + row * width * 8, 0
-    for word in range(width):
-        h = mix(h ^ ld(words, word))
-    place = (h >> 32) & mask
+    words = matrix + row * width * 8
+    place = hash_of(words, width) & mask
     while True:
         slot: int = table + place * (SLOT_WORDS * 8)
         if ld(slot, S_GENERATION) != generation:
             return slot
-        known, same = matrix + ld(slot, S_ROW) * width * 8, True
-        for word in range(width):
-            if ld(known, word) != ld(words, word):
-                same = False
-                break
-        if same:
+        if same_key(matrix + ld(slot, S_ROW) * width * 8, words, width):
             return slot
         place = (place + 1) & mask
 

@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from joingraph.generators.compiled.outputs import Outputs
 from joingraph.graph.compiled.fields import DELETE, INSERT, O_KIND
-from joingraph.graph.compiled.machine.kernel import kernel, ld, mix, sto
+from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
-from joingraph.graph.compiled.op_rows import same_words
 from joingraph.graph.compiled.ops import matrix_of
+from joingraph.graph.compiled.vertex_table import hash_of, same_key
 from joingraph.view_diffs.view_diff import left_over, signed_counts
 
 
@@ -60,12 +60,9 @@ def sum_up(given: Words) -> None:
     length, width, mask = given[4], given[5], given[6]
     matrix = row
     for at in range(length):
-        h = 0
-        for word in range(width):
-            h = mix(h ^ ld(row, word))
-        place = (h >> 32) & mask
+        place = hash_of(row, width) & mask
         first = ld(table, place) - 1
-        while first >= 0 and not same_words(matrix + first * width * 8, row, width):
+        while first >= 0 and not same_key(matrix + first * width * 8, row, width):
             place = (place + 1) & mask
             first = ld(table, place) - 1
         if first < 0:

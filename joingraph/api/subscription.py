@@ -16,7 +16,7 @@ from functools import partial
 import pyarrow as pa
 
 from joingraph.common.errors import StoreError
-from joingraph.common.names import is_unicode, short_repr
+from joingraph.common.names import OWN_CHARS_MAX, is_name, short_repr
 from joingraph.storage.journal import Journal
 from joingraph.storage.record import Record
 from joingraph.view_diffs.factorised import Factorised
@@ -24,7 +24,6 @@ from joingraph.view_diffs.view_diff import DiffRows, Forms, ViewDiff
 
 WAITING_BYTES = 256 << 20  # of view diffs that wait for a subscriber, unless it says otherwise
 SUBSCRIBERS_MAX = 1_000
-NAME_CHARS_MAX = 200
 TIMEOUT_MAX = 1_000_000  # seconds; more than a lock can wait on some systems
 WHEN_FULL = ("block", "drop")
 
@@ -103,11 +102,6 @@ class Subscription:
             return self._journal.waiting_bytes(self._journal.subscriber(self.name))
 
 
-def is_name(given: object) -> bool:
-    """Hold of what can name a subscriber."""
-    return isinstance(given, str) and 0 < len(given) <= NAME_CHARS_MAX and is_unicode(given)
-
-
 def is_whole(given: object) -> bool:
     """Hold of a whole number."""
     return isinstance(given, int) and not isinstance(given, bool)
@@ -127,7 +121,7 @@ def subscribe(journal: Journal, name: str, *, max_bytes: int, when_full: object)
     """Find a subscriber, or make it, to be told of the batches from now on."""
     if not is_name(name):
         raise StoreError(
-            f"a subscriber is named by 1 to {NAME_CHARS_MAX} characters, found {short_repr(name)}"
+            f"a subscriber is named by 1 to {OWN_CHARS_MAX} characters, found {short_repr(name)}"
         )
     if (
         not isinstance(when_full, str)

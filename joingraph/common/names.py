@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeGuard
 
 NAME_CHARS_MAX = 60
+OWN_CHARS_MAX = 200  # of a name that a caller gives to a source or a subscriber
 
 
 def quoted(name: str) -> str:
@@ -51,6 +52,11 @@ def is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def is_name(given: object) -> TypeGuard[str]:
+    """True if a source or a subscriber can be called so."""
+    return isinstance(given, str) and 0 < len(given) <= OWN_CHARS_MAX and is_unicode(given)
 
 
 def suggest(name: str, names: Iterable[str]) -> str | None:

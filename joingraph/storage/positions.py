@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from joingraph.common.errors import DiffError
-from joingraph.common.names import is_unicode, short_repr
+from joingraph.common.names import OWN_CHARS_MAX, is_name, is_unicode, short_repr
 
 POSITIONS_KEPT = 1_024  # of each source, the latest; an older batch is not answered again
 SOURCES_MAX = 10_000
-NAME_CHARS_MAX = 200
 TEXT_CHARS_MAX = 10_000
 
 Position = int | str | tuple[int | str, ...]
@@ -55,9 +54,9 @@ def read_position(source: object, position: object) -> tuple[str, Position] | No
         return None
     if source is None or position is None:
         raise DiffError("source=… and position=… go together: a batch is known by both")
-    if not (isinstance(source, str) and 0 < len(source) <= NAME_CHARS_MAX and is_unicode(source)):
+    if not is_name(source):
         raise DiffError(
-            f"source is a name of 1 to {NAME_CHARS_MAX} characters, found {short_repr(source)}"
+            f"source is a name of 1 to {OWN_CHARS_MAX} characters, found {short_repr(source)}"
         )
     return source, as_position(position)
 

@@ -49,11 +49,11 @@ from joingraph.graph.compiled.fields import (
 )
 from joingraph.graph.compiled.list_index import count_found, same_node
 from joingraph.graph.compiled.lists import step_of
-from joingraph.graph.compiled.machine.kernel import kernel, ld, mix, sto
+from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
-from joingraph.graph.compiled.op_rows import same_words
 from joingraph.graph.compiled.ops import SLOT_WORDS, slots_for
 from joingraph.graph.compiled.prefetch import alias_of, ask, forget_hints, op_at
+from joingraph.graph.compiled.vertex_table import hash_of, same_key
 from joingraph.maintainers.compiled.link import find_place, find_values, shortest
 
 
@@ -131,10 +131,8 @@ def note(st: int, mask: int, op: int) -> None:
 def row_slot(st: int, mask: int, alias: int, row: int) -> int:
     """Find a row's slot."""
     ad = ld(st, ALIASES) + alias * (ALIAS_WORDS * 8)
-    width, h = ld(ad, A_WIDTH), mix(alias)
-    for word in range(width):
-        h = mix(h ^ ld(row, word))
-    place, whose = (h >> 32) & mask, (ld(st, GENERATION) << 32) | alias
+    width, whose = ld(ad, A_WIDTH), (ld(st, GENERATION) << 32) | alias
+    place = (hash_of(row, width) ^ alias) & mask
     while True:
         slot = ld(st, RUNNING) + place * (SLOT_WORDS * 8)
         if ld(slot, 1) >> 32 != ld(st, GENERATION):
@@ -142,7 +140,7 @@ def row_slot(st: int, mask: int, alias: int, row: int) -> int:
             sto(slot, 1, whose)
             sto(slot, 2, 0)
             return slot
-        if ld(slot, 1) == whose and same_words(ld(slot, 0), row, width):
+        if ld(slot, 1) == whose and same_key(ld(slot, 0), row, width):
             return slot
         place = (place + 1) & mask
 

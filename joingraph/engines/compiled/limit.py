@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from joingraph.common.errors import LimitError
-from joingraph.engines.compiled.allotting import Allotment, grown, untouched_bytes
+from joingraph.engines.compiled.allotting import WORD, Allotment, grown, untouched_bytes
 from joingraph.engines.compiled.size import sizes
 from joingraph.expressions.texts import is_text
 from joingraph.filters.compiled.rows_to_ops import Feed, Feeder
@@ -28,7 +28,6 @@ from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.op_rows import came
 from joingraph.tables.batch import Entry
 
-WORD = 8
 SLOT_BYTES = 16
 INTERNED_BYTES = 16 + 8  # of an entry, and what its end is rounded up by
 

@@ -12,9 +12,8 @@ from joingraph.generators.compiled.reads.column_walk import Piece, Walker
 from joingraph.generators.compiled.reads.reading import word_rows
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.sorted_index import SortedIndex
+from joingraph.graph.size import HEAVIEST
 from joingraph.plan.show import vertex_name
-
-HEAVIEST = 5  # vertex values listed per vertex
 
 
 def stats(walker: Walker, indexes: Mapping[str, SortedIndex]) -> dict[str, Any]:

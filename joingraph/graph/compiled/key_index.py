@@ -33,10 +33,10 @@ from joingraph.graph.compiled.layout import Layout, words_of
 from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
 from joingraph.graph.compiled.memory.regions import Regions, copy_between, table_bytes
 from joingraph.graph.compiled.memory.reserved import Words, lent, reserve
-from joingraph.graph.compiled.memory.state import FIRST_INDEX, INDEX_WORDS, RECORD_WORDS
+from joingraph.graph.compiled.memory.state import RECORD_WORDS
 from joingraph.graph.compiled.values.string_pool import Interner
 from joingraph.graph.compiled.values.words import from_words, to_words
-from joingraph.graph.compiled.vertex_table import drop, find, put
+from joingraph.graph.compiled.vertex_table import FIRST_INDEX, INDEX_WORDS, drop, find, put
 from joingraph.plan.kept_columns import key_slots, takes_all
 from joingraph.plan.model import Plan, Slot
 

@@ -138,12 +138,3 @@ def inverse(ops: Words, widths: Words) -> Words:
         back.append(part)
     both = np.stack(back, axis=1)[::-1].reshape(-1, OP_WORDS)
     return np.ascontiguousarray(both[both[:, O_KIND] != NOTHING])
-
-
-@kernel
-def same_words(one: int, two: int, count: int) -> bool:
-    """Compare two rows."""
-    for word in range(count):  # noqa: SIM110  # kernels have no generators
-        if ld(one, word) != ld(two, word):
-            return False
-    return True

@@ -24,6 +24,9 @@ from joingraph.graph.compiled.fields import (
 )
 from joingraph.graph.compiled.machine.kernel import kernel, ld, mix, prefetch, small, sto
 
+FIRST_INDEX = 1 << 10  # slots
+INDEX_WORDS = 1 << 31  # of all indexes that one table can have, each behind the last
+
 
 @small
 def hash_of(key: int, count: int) -> int:
@@ -37,50 +40,70 @@ def hash_of(key: int, count: int) -> int:
 
 
 @small
-def same_key(record: int, key: int, count: int) -> bool:
-    """Say whether a record has the key words at an address."""
+def same_key(one: int, two: int, count: int) -> bool:
+    """Say whether as many words are equal at two addresses: of a record and a key, of two rows."""
     for word in range(count):  # noqa: SIM110  # kernels have no generators
-        if ld(record, word) != ld(key, word):
+        if ld(one, word) != ld(two, word):
             return False
     return True
+
+
+@small
+def record_of(vd: int, slot: int) -> int:
+    """Give the record that a slot names."""
+    return ld(vd, V_RECORDS) + ((slot & LOW) - 1) * ld(vd, V_STRIDE) * 8
+
+
+@small
+def key_slot(vd: int, key: int, h: int) -> int:
+    """Find the place of a key's slot, or of the empty one where it belongs."""
+    count, index, mask = ld(vd, V_KEY), ld(vd, V_INDEX), ld(vd, V_MASK)
+    place = h & mask
+    while True:
+        slot = ld(index, place)
+        if slot == 0 or (slot >> 32 == h and same_key(record_of(vd, slot), key, count)):
+            return place
+        place = (place + 1) & mask
+
+
+@small
+def likely_slot(index: int, mask: int, h: int) -> int:
+    """Find the place of the first slot with a hash, or of the empty one; no record is touched."""
+    place = h & mask
+    slot = ld(index, place)
+    while slot != 0 and slot >> 32 != h:
+        place = (place + 1) & mask
+        slot = ld(index, place)
+    return place
+
+
+@small
+def free_slot(index: int, mask: int, h: int) -> int:
+    """Find the place of the first empty slot for a hash."""
+    place = h & mask
+    while ld(index, place):
+        place = (place + 1) & mask
+    return place
 
 
 @kernel
 def find(vd: int, key: int) -> int:
     """Give the record of the key at an address, or 0."""
-    count, records, stride = ld(vd, V_KEY), ld(vd, V_RECORDS), ld(vd, V_STRIDE) * 8
-    index, mask = ld(vd, V_INDEX), ld(vd, V_MASK)
-    h = hash_of(key, count)
-    place = h & mask
-    while True:
-        slot = ld(index, place)
-        if slot == 0:
-            return 0
-        if slot >> 32 == h:
-            record = records + ((slot & LOW) - 1) * stride
-            if same_key(record, key, count):
-                return record
-        place = (place + 1) & mask
+    slot = ld(ld(vd, V_INDEX), key_slot(vd, key, hash_of(key, ld(vd, V_KEY))))
+    return record_of(vd, slot) if slot else 0
 
 
 @kernel
 def put(vd: int, key: int) -> int:
     """Give the record of the key at an address, made if it is new."""
-    count, records, stride = ld(vd, V_KEY), ld(vd, V_RECORDS), ld(vd, V_STRIDE) * 8
-    index, mask = ld(vd, V_INDEX), ld(vd, V_MASK)
+    count = ld(vd, V_KEY)
     h = hash_of(key, count)
-    place = h & mask
-    while True:
-        slot = ld(index, place)
-        if slot == 0:
-            break
-        if slot >> 32 == h:
-            record = records + ((slot & LOW) - 1) * stride
-            if same_key(record, key, count):
-                return record
-        place = (place + 1) & mask
+    place = key_slot(vd, key, h)
+    slot = ld(ld(vd, V_INDEX), place)
+    if slot:
+        return record_of(vd, slot)
     identity = take_record(vd)
-    record = records + identity * stride
+    record = ld(vd, V_RECORDS) + identity * ld(vd, V_STRIDE) * 8
     for word in range(count):
         sto(record, word, ld(key, word))
     settle_slot(vd, identity, h, place)
@@ -153,19 +176,22 @@ def take_record(vd: int) -> int:
 
 @kernel
 def grow_index(vd: int) -> None:
-    """Double the index; old slots are read in order, so new ones are written in two runs."""
-    old, capacity = ld(vd, V_INDEX), ld(vd, V_MASK) + 1
-    mask = 2 * capacity - 1
+    """Double the index."""
+    capacity = ld(vd, V_MASK) + 1
     index = ld(vd, V_INDEX_BASE) + 2 * capacity * 8
+    spread_slots(ld(vd, V_INDEX), capacity, index)
+    sto(vd, V_INDEX, index)
+    sto(vd, V_MASK, 2 * capacity - 1)
+
+
+@kernel
+def spread_slots(old: int, capacity: int, index: int) -> None:
+    """Copy slots to an index twice as large; read in order, they are written in two runs."""
+    mask = 2 * capacity - 1
     for place in range(capacity):
         slot = ld(old, place)
         if slot:
-            home = (slot >> 32) & mask
-            while ld(index, home):
-                home = (home + 1) & mask
-            sto(index, home, slot)
-    sto(vd, V_INDEX, index)
-    sto(vd, V_MASK, mask)
+            sto(index, free_slot(index, mask, slot >> 32), slot)
 
 
 @kernel
@@ -219,12 +245,9 @@ def likely_word(vd: int, key: int, stride: int) -> int:
 
     Where there is no such record, the address of the empty slot is given, made odd to tell it.
     """
-    index, mask, h = ld(vd, V_INDEX), ld(vd, V_MASK), mix(key) >> 32
-    place = h & mask
+    index = ld(vd, V_INDEX)
+    place = likely_slot(index, ld(vd, V_MASK), mix(key) >> 32)
     slot = ld(index, place)
-    while slot != 0 and slot >> 32 != h:
-        place = (place + 1) & mask
-        slot = ld(index, place)
     if slot == 0:
         return index + place * 8 + 1
     return ld(vd, V_RECORDS) + ((slot & LOW) - 1) * (stride * 8)
@@ -233,12 +256,6 @@ def likely_word(vd: int, key: int, stride: int) -> int:
 @small
 def likely_record(vd: int, key: int) -> int:
     """Give the record whose hash is that of the key, or 0: a guess that touches no record."""
-    index, mask, h = ld(vd, V_INDEX), ld(vd, V_MASK), hash_of(key, ld(vd, V_KEY))
-    place = h & mask
-    slot = ld(index, place)
-    while slot != 0 and slot >> 32 != h:
-        place = (place + 1) & mask
-        slot = ld(index, place)
-    if slot == 0:
-        return 0
-    return ld(vd, V_RECORDS) + ((slot & LOW) - 1) * ld(vd, V_STRIDE) * 8
+    index = ld(vd, V_INDEX)
+    slot = ld(index, likely_slot(index, ld(vd, V_MASK), hash_of(key, ld(vd, V_KEY))))
+    return record_of(vd, slot) if slot else 0

@@ -20,11 +20,10 @@ from joingraph.graph.compiled.memory.blocks import Filling, pool
 from joingraph.graph.compiled.memory.growth import needed, shift_lists, used
 from joingraph.graph.compiled.memory.regions import Regions, copy_between
 from joingraph.graph.compiled.memory.reserved import Region, Words, reserve
+from joingraph.graph.compiled.vertex_table import FIRST_INDEX, INDEX_WORDS
 
 HEAP_WORDS = 1 << 34
 RECORD_WORDS = 1 << 32
-INDEX_WORDS = 1 << 31
-FIRST_INDEX = 1 << 10
 PLACE_WORDS = 1 << 33
 FIRST_PLACES = 1 << 10
 SCRATCH_WORDS = (1 << 32, 1 << 33)  # of the look-ahead's stack and of admission's running counts

@@ -21,15 +21,20 @@ import pyarrow as pa
 
 from joingraph.expressions import texts
 from joingraph.graph.compiled.fields import LOW, NULL_WORD
-from joingraph.graph.compiled.machine.kernel import kernel, ld, ldb, mix, sto
+from joingraph.graph.compiled.machine.kernel import kernel, ld, ldb, mix, small, sto
 from joingraph.graph.compiled.memory.regions import Regions, copy_between, table_bytes
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent, reserve
+from joingraph.graph.compiled.vertex_table import (
+    FIRST_INDEX,
+    INDEX_WORDS,
+    free_slot,
+    same_key,
+    spread_slots,
+)
 
 FEWEST_BYTES, FEWEST_STRINGS = 4 << 10, 128  # that room is made for
 ARENA_WORDS = 1 << 33
 ENTRY_WORDS = 1 << 31
-INDEX_WORDS = 1 << 31
-FIRST_INDEX = 1 << 10
 
 # the interner's state; COUNT is of the ids ever given, FREE_ID the first that is free, plus 1,
 # LONGEST no less than the bytes of any string
@@ -211,22 +216,11 @@ def intern_all(state: int, addresses: Words, length: int) -> None:
 def count_unknown(state: int, addresses: Words, length: int) -> None:
     """Count the values of a column that have no id, and their bytes."""
     starts, valid, data, found = addresses[0], addresses[1], addresses[2], addresses[3]
-    index, mask, entries = ld(state, INDEX), ld(state, MASK), ld(state, ENTRIES)
     for row in range(length):
         if ld(valid, row):
             run, size = data + ld(starts, row), ld(starts, row + 1) - ld(starts, row)
-            h = hash_bytes(run, size)
-            place = h & mask
-            slot = ld(index, place)
-            while slot != 0:
-                identity = (slot & LOW) - 1
-                known = ld(state, ARENA) + ld(entries, 2 * identity)
-                same = slot >> 32 == h and ld(entries, 2 * identity + 1) == size
-                if same and same_bytes(known, run, size):
-                    break
-                place = (place + 1) & mask
-                slot = ld(index, place)
-            if slot == 0:
+            place = string_slot(state, run, size, hash_bytes(run, size))
+            if ld(ld(state, INDEX), place) == 0:
                 sto(found, 0, ld(found, 0) + 1)
                 sto(found, 1, ld(found, 1) + size)
 
@@ -261,32 +255,38 @@ def tail(data: int, length: int) -> int:
 @kernel
 def same_bytes(one: int, two: int, length: int) -> bool:
     """Compare two runs of bytes."""
-    for word in range(length // 8):
-        if ld(one, word) != ld(two, word):
-            return False
-    return tail(one, length) == tail(two, length)
+    return same_key(one, two, length // 8) and tail(one, length) == tail(two, length)
+
+
+@small
+def string_slot(state: int, data: int, length: int, h: int) -> int:
+    """Find the place of the slot of a run of bytes, or of the empty one where it belongs."""
+    index, mask, entries = ld(state, INDEX), ld(state, MASK), ld(state, ENTRIES)
+    place = h & mask
+    while True:
+        slot = ld(index, place)
+        if slot == 0:
+            return place
+        identity = (slot & LOW) - 1
+        known = ld(state, ARENA) + ld(entries, 2 * identity)
+        same = slot >> 32 == h and ld(entries, 2 * identity + 1) == length
+        if same and same_bytes(known, data, length):
+            return place
+        place = (place + 1) & mask
 
 
 @kernel
 def intern_one(state: int, data: int, length: int) -> int:
     """Give the id of a run of bytes, kept if it is new."""
-    index, mask, entries = ld(state, INDEX), ld(state, MASK), ld(state, ENTRIES)
-    h = hash_bytes(data, length)
-    place = h & mask
-    while True:
-        slot = ld(index, place)
-        if slot == 0:
-            break
-        identity = (slot & LOW) - 1
-        known = ld(state, ARENA) + ld(entries, 2 * identity)
-        same = slot >> 32 == h and ld(entries, 2 * identity + 1) == length
-        if same and same_bytes(known, data, length):
-            return identity
-        place = (place + 1) & mask
+    index, h = ld(state, INDEX), hash_bytes(data, length)
+    place = string_slot(state, data, length, h)
+    slot = ld(index, place)
+    if slot:
+        return (slot & LOW) - 1
     identity = take_id(state)
     sto(index, place, (h << 32) | (identity + 1))
     keep_bytes(state, identity, data, length)
-    if ld(state, COUNT) * 3 > mask * 2:
+    if ld(state, COUNT) * 3 > ld(state, MASK) * 2:
         grow_strings(state)
     return identity
 
@@ -338,10 +338,7 @@ def keep_strings(state: int, marks: int, arena: int) -> None:
         data, length = old + ld(entries, 2 * identity), ld(entries, 2 * identity + 1)
         if ld(marks, identity):
             h = hash_bytes(data, length)
-            place = h & mask
-            while ld(index, place):
-                place = (place + 1) & mask
-            sto(index, place, (h << 32) | (identity + 1))
+            sto(index, free_slot(index, mask, h), (h << 32) | (identity + 1))
             keep_bytes(state, identity, data, length)
         else:
             sto(entries, 2 * identity, ld(state, FREE_ID))
@@ -355,17 +352,11 @@ def keep_strings(state: int, marks: int, arena: int) -> None:
 @kernel
 def grow_strings(state: int) -> None:
     """Double the index, as graph/compiled/vertex_table.py does."""
-    old, capacity = ld(state, INDEX), ld(state, MASK) + 1
-    index, mask = ld(state, INDEX_BASE) + 2 * capacity * 8, 2 * capacity - 1
-    for place in range(capacity):
-        slot = ld(old, place)
-        if slot:
-            home = (slot >> 32) & mask
-            while ld(index, home):
-                home = (home + 1) & mask
-            sto(index, home, slot)
+    capacity = ld(state, MASK) + 1
+    index = ld(state, INDEX_BASE) + 2 * capacity * 8
+    spread_slots(ld(state, INDEX), capacity, index)
     sto(state, INDEX, index)
-    sto(state, MASK, mask)
+    sto(state, MASK, 2 * capacity - 1)
 
 
 @kernel

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import joingraph as jg
-from joingraph.cli.main import main
+from joingraph.cli import main
 from tests import ENGINES
 from tests.hostile import LONE, LONG_NUMBER, VALUES, is_right
 

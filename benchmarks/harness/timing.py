@@ -61,6 +61,7 @@ def apply_all(
         done += count
         if enough(done, took[-1]):
             break
+    gc.unfreeze()  # or what is there now is never collected, and at exit libraries complain of it
     return Timed(took, list(diffs[: len(took)]), total)
 
 

@@ -3,11 +3,15 @@
 PYTHON ?= python3
 N ?= 1000
 CRASHES := benchmarks/results/crash.json
+JOBS ?= 2
+# Each process begins with a stretch of the tests and takes over from the other's end when it is
+# done: Spark's tests, which come first, share one Java. A process that is stuck ends the run.
+SIDE_BY_SIDE = -n $(JOBS) --dist worksteal --max-worker-restart 0
 BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test style types golden check kernels checked spark nightly crash fuzz bench clean
+.PHONY: help demo test coverage style types golden check kernels checked spark nightly crash fuzz bench clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -17,8 +21,11 @@ help: ## print this list
 demo: .venv/.ready-spark ## watch timelines being kept fresh by a Spark pipeline, for a minute
 	@$(BIN)/joingraph demo
 
-test: .venv/.ready-spark ## run the suite and report the branches it covers
-	@$(BIN)/python -m pytest --cov --cov-report=term
+test: .venv/.ready-spark ## run the suite, in two processes (JOBS=2)
+	@$(BIN)/python -m pytest -q $(SIDE_BY_SIDE)
+
+coverage: .venv/.ready-spark ## run the suite and report the branches it covers (twice as long)
+	@$(BIN)/python -m pytest -q $(SIDE_BY_SIDE) --cov --cov-report=term
 
 style: $(READY)
 	@$(BIN)/ruff check .
@@ -29,7 +36,7 @@ types: $(READY)
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 
 golden: $(READY)
-	@$(BIN)/python -m pytest -q tests/test_golden.py tests/test_tidy.py
+	@$(BIN)/python -m pytest -q $(SIDE_BY_SIDE) tests/test_golden.py tests/test_tidy.py
 
 check: style types golden ## style, types and golden scripts, in under a minute
 
@@ -53,7 +60,8 @@ crash: $(READY) ## kill, interrupt, fork and starve what keeps a graph, damage i
 spark: .venv/.ready-spark ## test the pipeline on a real Spark, Redis and Delta (five minutes)
 	@$(BIN)/python -m pytest -q -m spark tests/spark
 
-nightly: .venv/.ready-spark ## kill a pipeline 50 times, take 500 random cases through Spark (an hour)
+nightly: .venv/.ready-spark coverage ## what make test leaves out, coverage, Spark killed and judged (two hours)
+	@$(BIN)/python -m pytest -q $(SIDE_BY_SIDE) -m nightly
 	@$(BIN)/python -m tests.spark.kills --kills 50
 	@$(BIN)/python -m tests.spark.cases --cases 500
 

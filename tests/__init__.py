@@ -4,5 +4,17 @@ What every behaviour must hold for is said here, once: the forms of the graph an
 modes. They never differ in what comes out.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
 ENGINES = ("reference", "compiled")
 LOOKAHEADS = ("none", "local", "global", "exact")
+
+
+def first(count: int, cases: Sequence[object]) -> list[object]:
+    """Return cases to parametrise with: `make test` runs the first, `make nightly` the others."""
+    rest = (pytest.param(case, marks=pytest.mark.nightly) for case in cases[count:])
+    return [*cases[:count], *rest]

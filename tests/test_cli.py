@@ -83,7 +83,7 @@ def test_the_module_runs_as_the_command() -> None:
 def test_the_demo_prints_lines_and_a_summary_where_there_is_no_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["demo", "--seconds", "1.2"]) == 0
+    assert main(["demo", "--no-spark", "--seconds", "1.2"]) == 0
     printed = capsys.readouterr().out
     assert "\x1b" not in printed
     assert "view diffs" in printed

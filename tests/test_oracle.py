@@ -6,10 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 
@@ -18,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from joingraph import JoinGraph
+from tests import first
 from tests.bags import bag
 from tests.oracle.__main__ import main
 from tests.oracle.case import Entry
@@ -29,42 +27,34 @@ CASES = 2000
 CHUNK = 50
 
 
-def test_random_views_and_feeds_agree_with_a_recomputation() -> None:
-    """2,000 cases of 3 to 6 batches: the plain graph walks in all modes, the compiled in one."""
-    chunks = [range(first, first + CHUNK) for first in range(0, CASES, CHUNK)]
-    each_chunk = partial(search, together=True)
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
-        failures = [each for found in pool.map(each_chunk, chunks) for each in found.failures]
+@pytest.mark.parametrize("seed", first(5, range(0, CASES, CHUNK)))
+def test_random_views_and_feeds_agree_with_a_recomputation(seed: int) -> None:
+    """Of 3 to 6 batches each: the plain graph walks in all modes, the compiled in one."""
+    failures = search(range(seed, seed + CHUNK), together=True).failures
     assert not failures, "\n\n".join(failures[:3])
 
 
-def test_random_views_run_their_own_kernels_as_plain_python() -> None:
+@pytest.mark.parametrize("seed", first(1, range(7000, 7100, 25)))
+def test_random_views_run_their_own_kernels_as_plain_python(seed: int) -> None:
     """Compiling them takes seconds a view; without numba's compiler the text is run at once."""
-    command = [
-        sys.executable,
-        "-m",
-        "tests.oracle",
-        "--cases",
-        "100",
-        "--seed",
-        "7000",
-        "--together",
-    ]
+    case = ["--cases", "25", "--seed", str(seed), "--together"]
+    command = [sys.executable, "-m", "tests.oracle", *case]
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0 and "0 disagreements" in run.stdout, run.stdout + run.stderr
 
 
-@settings(
-    max_examples=200,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example],
-)
-@given(st.randoms(use_true_random=False))
-def test_cases_that_hypothesis_builds_agree_too(random: Random) -> None:
+@pytest.mark.parametrize("examples", first(1, [40, 400]))
+def test_cases_that_hypothesis_builds_agree_too(examples: int) -> None:
     """Hypothesis makes every choice of the case, so it can make a failing one small."""
-    Runner(drawn(random, seed=0)).run()
+    slow = [HealthCheck.too_slow, HealthCheck.large_base_example]
+
+    @settings(max_examples=examples, deadline=None, derandomize=True, suppress_health_check=slow)
+    @given(st.randoms(use_true_random=False))
+    def agrees(random: Random) -> None:
+        Runner(drawn(random, seed=0)).run()
+
+    agrees()
 
 
 def test_a_seed_always_gives_the_same_case() -> None:

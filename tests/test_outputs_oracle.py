@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 import joingraph as jg
-from tests import ENGINES
+from tests import ENGINES, first
 from tests.oracle.case import Column, Fragment, Source, View
 from tests.oracle.forms_outputs import Copy, rows_of
 from tests.oracle.forms_search import search_forms
@@ -19,9 +19,9 @@ CASES = 150
 CHUNK = 10
 
 
-@pytest.mark.parametrize("first", range(0, CASES, CHUNK))
-def test_every_form_agrees_with_a_recomputation(first: int) -> None:
-    for seed in range(first, first + CHUNK):
+@pytest.mark.parametrize("start", first(5, range(0, CASES, CHUNK)))
+def test_every_form_agrees_with_a_recomputation(start: int) -> None:
+    for seed in range(start, start + CHUNK):
         assert not search_forms([seed], engine=ENGINES[seed % len(ENGINES)]).failures
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
-from tests import ENGINES, LOOKAHEADS
+from tests import ENGINES, LOOKAHEADS, first
 from tests.bags import bag
 from tests.oracle.ask import asked, declared, loaded
 from tests.oracle.forms_reading import Reader, check_partitions, rows_of
@@ -20,10 +20,10 @@ CHUNK = 10
 READS, WHYS = 4, 3
 
 
-@pytest.mark.parametrize("first", range(0, CASES, CHUNK))
-def test_random_reads_agree_with_a_query_over_the_stored_view(first: int) -> None:
+@pytest.mark.parametrize("start", first(5, range(0, CASES, CHUNK)))
+def test_random_reads_agree_with_a_query_over_the_stored_view(start: int) -> None:
     """After the load and after every batch, on one look-ahead mode a case."""
-    for seed in range(first, first + CHUNK):
+    for seed in range(start, start + CHUNK):
         read_case(seed, ENGINES[seed % len(ENGINES)])
 
 

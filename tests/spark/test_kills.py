@@ -15,4 +15,4 @@ pytestmark = pytest.mark.spark
 
 
 def test_what_is_left_after_kills_is_the_view_and_no_batch_is_lost_or_twice(tmp_path: Path) -> None:
-    kill_often(tmp_path, 5, seed=5, engine="reference")
+    kill_often(tmp_path, 2, seed=5, engine="reference")

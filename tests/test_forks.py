@@ -302,7 +302,7 @@ def test_a_child_forked_amid_a_compilation_compiles_nothing_and_reads(
 
 def test_programs_start_without_waiting_for_graphs() -> None:
     graph = made(None)
-    with graph._lock:
+    with graph._live.lock:
 
         def start(has_begun: Event) -> None:
             has_begun.set()

@@ -50,9 +50,9 @@ def deliver(keeping: Keeping, *sinks: str) -> list[tuple[int, list[ViewRow]]]:
 
 def logged(keeping: Keeping) -> list[int | None]:
     """Tell of each batch in the log how many bytes of view diffs stand there."""
-    path = keeping.graph._journal.store.folder.path  # type: ignore[attr-defined]  # a Disk's
+    path = keeping.graph._live.journal.store.folder.path  # type: ignore[attr-defined]  # a Disk's
     with jg.open(path, readonly=True) as reader:
-        steps = disk.open_disk(path, reader._keeping.owner, readonly=True).steps()
+        steps = disk.open_disk(path, reader._live.keeping.owner, readonly=True).steps()
         return [s.record.changes_bytes for s in steps if s.record.kind == "batch"]
 
 

@@ -1,4 +1,4 @@
-"""Carries batches out and logs them: the part of JoinGraph behind `apply`, `what_if` and `stream`.
+"""Carries batches out and logs them: what is behind `apply`, `what_if` and `stream` (writes.py).
 
 checked entries -> engine -> view diffs in one form -> record in the log
                               or: record first, where nothing can fail any more
@@ -7,21 +7,21 @@ checked entries -> engine -> view diffs in one form -> record in the log
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import pyarrow as pa
 
-from joingraph.api.journaled import Journaled
 from joingraph.api.subscription import is_whole
 from joingraph.common.errors import DiffError, LimitError
 from joingraph.common.names import short_repr
 from joingraph.engines.contract import Ready
 from joingraph.engines.missing_rows import missing_text, set_aside
+from joingraph.engines.streaming import never_fails
 from joingraph.expressions.evaluate import NoAnswer
 from joingraph.filters.keyed import split
 from joingraph.plan.keyed import Keyed, keyed_aliases
+from joingraph.plan.view import View
 from joingraph.storage.attempt import Attempt
-from joingraph.storage.open_graph import Keeping
+from joingraph.storage.live_graph import LiveGraph
 from joingraph.storage.record import Record
 from joingraph.tables.batch import Entry, Refused, without
 from joingraph.view_diffs.factorised import Factorised
@@ -30,50 +30,57 @@ from joingraph.view_diffs.idiffs import make_idiffs
 from joingraph.view_diffs.view_diff import META, Forms, ViewDiff, check_names
 
 
-class Batches(Journaled):
-    """A graph with a history to which batches are applied."""
+class Batches:
+    """Carries out the batches of one graph; the caller is amid a change of it."""
 
-    def __init__(self, keeping: Keeping, on_missing: str) -> None:
-        super().__init__(keeping)
+    def __init__(self, live: LiveGraph) -> None:
         self.maintain_only = False
         self.max_view_diffs: int | None = None
-        self._on_missing = on_missing
+        on_missing = live.keeping.owner.options["on_missing"]
+        self.skips, self._quarantines = on_missing != "error", on_missing == "quarantine"
+        self._live = live
+        self._keyed_of: tuple[View, dict[int, Keyed]] | None = None
 
-    def _batch_of(
+    def batch_of(
         self, entries: list[Entry], source: str | None, position: object, *, remade: bool = False
     ) -> Record:
         """Write down what a batch is to do."""
         said: dict[str, object] = {
-            "skip": self._on_missing != "error",
-            "quarantine": self._on_missing == "quarantine",
+            "skip": self.skips,
+            "quarantine": self._quarantines,
             "source": source,
             "position": position,
         }
         said |= {"remade": True} if remade else {}
-        return Record("batch", self._journal.state.seq + 1, said, entries)
+        return Record("batch", self._live.journal.state.seq + 1, said, entries)
 
-    def _applied(
+    def applied(
         self, attempt: Attempt, record: Record, form: str, *, is_logged: bool
     ) -> tuple[int, ViewDiff]:
         """Carry a batch out and log it, with its view diffs if somebody may ask for them again."""
         self._check_size(record.entries, form)
-        if form == "rows" and not is_logged and self._logs_ahead():
+        if form == "rows" and not is_logged and self._logs_ahead:
             number, diff = self._carried_out_logged(attempt, record)
         else:
-            refused, diff = self._carried_out(record.entries, form)
+            refused, diff = self.carried_out(record.entries, form)
             attempt.is_done = True
-            self._set_aside(attempt, record, refused)
+            self.set_aside(attempt, record, refused)
             changes = diff.changes() if is_logged else None
-            number = self._commit(attempt, record._replace(changes=changes))
+            number = self._live.commit(attempt, record._replace(changes=changes))
         if record.is_remade:
             attempt.changes = diff.changes
         return number, diff
 
-    def _set_aside(self, attempt: Attempt, record: Record, refused: Sequence[Refused]) -> None:
+    @property
+    def _logs_ahead(self) -> bool:
+        """True if a batch that is not refused cannot fail any more, and it pays to know."""
+        return self._live.journal.store.is_durable and never_fails(self._live.view.plan)
+
+    def set_aside(self, attempt: Attempt, record: Record, refused: Sequence[Refused]) -> None:
         """Quarantine diffs that miss their row, once the batch stands, if that was chosen."""
         if refused and record.said["quarantine"]:
             aside = [set_aside(record.entries, each) for each in refused]
-            attempt.quarantined = [*self._quarantined, *aside]
+            attempt.quarantined = [*self._live.quarantined, *aside]
 
     def _check_size(self, entries: Sequence[Entry], form: str) -> None:
         """Refuse a batch that may make more rows of view diffs than `max_view_diffs`."""
@@ -81,7 +88,7 @@ class Batches(Journaled):
         if most is not None and not is_whole(most):
             raise ValueError(f"max_view_diffs is a number of rows, found {short_repr(most)}")
         if most is not None and form == "rows" and not self.maintain_only:
-            rows, exact, _ = self._engine.fanout(entries, skip=True)
+            rows, exact, _ = self._live.engine.fanout(entries, skip=True)
             if rows > most:
                 raise LimitError(
                     f"max_view_diffs={most:,}: this batch makes {'' if exact else 'up to '}{rows:,}"
@@ -97,16 +104,16 @@ class Batches(Journaled):
         """
 
         def ready(refused: list[Refused]) -> None:
-            self._refuse(record.entries, refused)
-            self._set_aside(attempt, record, refused)
-            self._journal.store.sync(self._commit(attempt, record), wait=False)
+            self.refuse(record.entries, refused)
+            self.set_aside(attempt, record, refused)
+            self._live.journal.store.sync(self._live.commit(attempt, record), wait=False)
 
-        diff = self._carried_out(record.entries, "rows", ready=ready)[1]
+        diff = self.carried_out(record.entries, "rows", ready=ready)[1]
         attempt.is_done = True
         assert attempt.number is not None, "it was logged before it was carried out"
         return attempt.number, diff
 
-    def _carried_out(
+    def carried_out(
         self,
         entries: Sequence[Entry],
         form: str,
@@ -116,20 +123,20 @@ class Batches(Journaled):
     ) -> tuple[list[Refused], ViewDiff]:
         """Carry a batch out and give its view diffs in one form."""
         if form != "rows":
-            check_names(f'form="{form}"', pa.schema([*self.view.schema, *META]))
-        seq = self._journal.state.seq + 1
-        skip, generate = self._on_missing != "error", is_trial or not self.maintain_only
+            check_names(f'form="{form}"', pa.schema([*self._live.view.schema, *META]))
+        seq = self._live.journal.state.seq + 1
+        skip, generate = self.skips, is_trial or not self.maintain_only
         if generate and form == "idiffs":
             refused, forms = self._as_idiffs(entries)
         elif generate and form == "factorised":
             found, refused = self._factorised(entries, skip=skip)
-            forms = made_factorised(found, self._from_rows(entries, refused))
+            forms = made_factorised(found, self.from_rows(entries, refused))
         else:
-            applied = self._engine.apply(entries, skip=skip, generate=generate, ready=ready)
+            applied = self._live.engine.apply(entries, skip=skip, generate=generate, ready=ready)
             refused = applied.refused
-            told = self._from_rows(entries if generate else [], refused if generate else [])
+            told = self.from_rows(entries if generate else [], refused if generate else [])
             forms = made_as_rows(applied.changes, told, applied.net)
-        self._refuse(entries, refused)
+        self.refuse(entries, refused)
         return refused, ViewDiff(forms, seq)
 
     def _factorised(
@@ -140,33 +147,39 @@ class Batches(Journaled):
         Where a partner has no answer the rows decide: it may go, or never be on a complete path.
         """
         try:
-            return self._engine.factorise(entries, skip=skip)
+            return self._live.engine.factorise(entries, skip=skip)
         except NoAnswer:
-            self._engine.undo()
-            applied = self._engine.apply(entries, skip=skip, generate=True)
+            self._live.engine.undo()
+            applied = self._live.engine.apply(entries, skip=skip, generate=True)
             return Factorised({}, applied.changes.table), applied.refused
 
     def _as_idiffs(self, entries: Sequence[Entry]) -> tuple[list[Refused], Forms]:
         """Carry a batch out with its base rows folded, making only the rows that i-diffs lack."""
-        refused = self._engine.missing(entries)
-        self._refuse(entries, refused)
-        parts = split(self.view.plan, self._keyed, without(entries, refused))
-        applied = self._engine.apply(parts.entries, skip=False, generate=True, silent=parts.silent)
+        refused = self._live.engine.missing(entries)
+        self.refuse(entries, refused)
+        parts = split(self._live.view.plan, self._keyed, without(entries, refused))
+        applied = self._live.engine.apply(
+            parts.entries, skip=False, generate=True, silent=parts.silent
+        )
         assert not applied.refused, "what a batch removes, its folded diffs remove"
-        idiffs = make_idiffs(self.view.plan, self._keyed, parts.diffs, applied.changes.table)
+        idiffs = make_idiffs(self._live.view.plan, self._keyed, parts.diffs, applied.changes.table)
         return refused, made_as_idiffs(idiffs)
 
-    def _from_rows(self, entries: Sequence[Entry], refused: Sequence[Refused]) -> FromRows:
+    def from_rows(self, entries: Sequence[Entry], refused: Sequence[Refused]) -> FromRows:
         """Say how a batch's i-diffs are made of its rows, if somebody asks for them."""
         left = without(entries, refused)
-        plan, keyed = self.view.plan, self._keyed
+        plan, keyed = self._live.view.plan, self._keyed
         return lambda changes: make_idiffs(plan, keyed, split(plan, keyed, left).diffs, changes)
 
-    @cached_property
+    @property
     def _keyed(self) -> dict[int, Keyed]:
-        return keyed_aliases(self.view.plan)
+        """The aliases of the graph's view that have i-diffs."""
+        view, known = self._live.view, self._keyed_of
+        if known is None or known[0] is not view:
+            known = self._keyed_of = view, keyed_aliases(view.plan)
+        return known[1]
 
-    def _refuse(self, entries: Sequence[Entry], refused: Sequence[Refused]) -> None:
+    def refuse(self, entries: Sequence[Entry], refused: Sequence[Refused]) -> None:
         """Raise an error for diffs that miss the row they remove, if they are not left out."""
-        if refused and self._on_missing == "error":
+        if refused and not self.skips:
             raise DiffError(missing_text(entries, refused))

@@ -1,45 +1,51 @@
 """The join graph of a view as people use it: diffs in, view diffs out, the view on demand.
 
+    JoinGraph    what people call; it holds
+      LiveGraph    the engine and its history, which agree between two calls (live_graph.py)
+      Durability   waits, snapshots, another view (durability.py)
+      Writes       what changes the graph (writes.py), by Batches (batches.py)
+      Reads        what is asked of it (reads.py)
+
 One writer at a time, any number of readers: a reader sees whole batches only. What a batch is
 refused for is found before anything is changed, so a refused batch leaves no trace.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
 
 import pyarrow as pa
 
-from joingraph.api.batches import Batches
-from joingraph.api.subscription import is_whole
-from joingraph.common.errors import DiffError
-from joingraph.common.names import plain_items, short_repr
+from joingraph.api.durability import Durability
+from joingraph.api.partitions import Partition
+from joingraph.api.reads import Reads
+from joingraph.api.subscription import WAITING_BYTES, Subscription, is_whole, subscribe, unsubscribe
+from joingraph.api.writes import Diffs, Writes
+from joingraph.common.names import short_repr
 from joingraph.common.progress import Progress, shown_progress
 from joingraph.engines.choice import one_of
+from joingraph.engines.contract import Engine
 from joingraph.engines.missing_rows import Quarantined
-from joingraph.engines.streaming import Stream, do_nothing, never_fails, one_table
+from joingraph.engines.streaming import Stream
 from joingraph.plan.base_keys import with_key_index
 from joingraph.plan.view import View, check_view
-from joingraph.reads.expire import bind_expiry
-from joingraph.storage.attempt import Attempt
+from joingraph.reads.explanation import Explanation
+from joingraph.reads.why import Why
+from joingraph.reads.why_not import WhyNot
 from joingraph.storage.disk.beside import look_again
 from joingraph.storage.disk.folder import Folder
 from joingraph.storage.disk.log import DURABILITIES
 from joingraph.storage.disk.owner import Owner
+from joingraph.storage.journal import Prompt
+from joingraph.storage.live_graph import LiveGraph
 from joingraph.storage.open_graph import ON_MISSING, Keeping, as_folder, read_stored
-from joingraph.storage.record import Record
-from joingraph.tables.batch import Entry, find_table, read_batch
-from joingraph.tables.rows_in import to_table
-from joingraph.view_diffs.formats import FORMS, made_as_rows
-from joingraph.view_diffs.view_diff import HAPPENED, DiffRows, Forms, ViewDiff, check_names, made_of
-
-LOADS = "load takes rows by base table, {name: rows}"
-
-Diffs = Iterable[Sequence[object]]  # ("insert", table, rows), ("update", table, pre, post), ...
+from joingraph.storage.positions import Position
+from joingraph.view_diffs.view_diff import ViewDiff
 
 
-class JoinGraph(Batches):
+class JoinGraph:
     """Keeps a join view up to date without storing it.
 
     >>> from joingraph import JoinGraph, View
@@ -78,13 +84,76 @@ class JoinGraph(Batches):
         one_of("durability", durability, DURABILITIES)
         view, indexed = with_key_index(view, key_index)
         options = {"engine": engine, "lookahead": lookahead, "on_missing": on_missing}
-        keeping = Keeping(
-            None if path is None else as_folder(path),
-            Owner(view, indexed, options),
-            None if readonly else durability,
-            memory_limit,
+        owner = Owner(view, indexed, options)
+        kept_at = None if path is None else as_folder(path)
+        self._live = LiveGraph(
+            Keeping(kept_at, owner, None if readonly else durability, memory_limit)
         )
-        super().__init__(keeping, on_missing)
+        self._durability = Durability(self._live)
+        self._writes = Writes(self._live, self._durability)
+        self._reads = Reads(self._live)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def view(self) -> View:
+        """The view, with the keys of the indexed tables kept."""
+        return self._live.view
+
+    @property
+    def seq(self) -> int:
+        """The number of the last batch."""
+        return self._live.seq
+
+    @property
+    def engine(self) -> Engine:
+        """The engine as it is between two changes."""
+        return self._live.settled()
+
+    @property
+    def maintain_only(self) -> bool:
+        """True if batches change the graph and make no view diffs."""
+        return self._writes.batches.maintain_only
+
+    @maintain_only.setter
+    def maintain_only(self, only: bool) -> None:
+        self._writes.batches.maintain_only = only
+
+    @property
+    def max_view_diffs(self) -> int | None:
+        """The rows of view diffs that one batch may make; None: any number."""
+        return self._writes.batches.max_view_diffs
+
+    @max_view_diffs.setter
+    def max_view_diffs(self, most: int | None) -> None:
+        self._writes.batches.max_view_diffs = most
+
+    @property
+    def prompt(self) -> Prompt | None:
+        """The source and the subscribers for whom view diffs are not logged but remade."""
+        return self._writes.prompt
+
+    @prompt.setter
+    def prompt(self, prompt: Prompt | None) -> None:
+        self._writes.prompt = prompt
+
+    @property
+    def snapshot_after(self) -> int | None:
+        """By how many bytes the log grows before a snapshot is taken; None: never by itself."""
+        return self._durability.snapshot_after
+
+    @snapshot_after.setter
+    def snapshot_after(self, after: int | None) -> None:
+        self._durability.snapshot_after = after
 
     def load(
         self, tables: Mapping[str, object], *, source: str | None = None, position: object = None
@@ -93,26 +162,7 @@ class JoinGraph(Batches):
 
         A load whose position was applied already does nothing.
         """
-        with self._lock:
-            self._begin_writing()
-            if self._journal.known(source, position) is not None:
-                return
-            entries: list[Entry] = []
-            for name, rows in plain_items(tables, LOADS):
-                table = find_table(name, self.view.tables)
-                if any(entry.table == table.name for entry in entries):
-                    raise DiffError(f"load names table {table.name} twice: put its rows together")
-                read = to_table(rows, table, f"load into {table.name}")
-                entries.append(Entry("insert", table.name, None, read))
-            said = {"source": source, "position": position}
-
-            def load(attempt: Attempt) -> int:
-                self._engine.load(entries)
-                attempt.is_done = True
-                return self._commit(attempt, Record("load", self._journal.state.seq, said, entries))
-
-            number = self._change(load)
-        self._settle(number)
+        self._writes.load(tables, source=source, position=position)
 
     def insert(self, table: str, rows: object, *, form: str = "rows") -> ViewDiff:
         """Insert rows into a base table; give what that does to the view."""
@@ -141,42 +191,14 @@ class JoinGraph(Batches):
         `form` is how its view diffs are made: "rows", "idiffs" or "factorised" (docs/outputs.md).
         A batch whose position was applied already is answered as it was then.
         """
-        one_of("form", form, FORMS)
-        with self._lock:
-            self._begin_writing()
-            again = self._journal.admit(source, position)
-            if again is not None:
-                rows = self._journal.answer(again, self.view.schema)
-                idiffs = self._from_rows((), ())
-                self._settle(again.number)
-                return ViewDiff(Forms(made_of(rows), lambda: idiffs(rows())), again.seq)
-            entries = read_batch(batch, self.view.tables, self._key_index)
-            kept = self._journal.keeps(source)
-            remade = kept and not self.maintain_only and self._journal.remakes(source, self.prompt)
-            form = "rows" if kept else form
-            record = self._batch_of(entries, source, position, remade=remade)
-            is_logged = kept and not remade
-            number, diff = self._change(
-                lambda attempt: self._applied(attempt, record, form, is_logged=is_logged)
-            )
-        self._settle(number)
-        return diff
+        return self._writes.apply(batch, source=source, position=position, form=form)
 
     def what_if(self, batch: Diffs, *, form: str = "rows") -> ViewDiff:
         """Give the view diffs that a batch would make; nothing is applied, nothing is logged.
 
         Readers that are open must be opened again.
         """
-        one_of("form", form, FORMS)
-        with self._lock:
-            self._recover()
-            entries = read_batch(batch, self.view.tables, self._key_index)
-
-            def try_out(attempt: Attempt) -> ViewDiff:
-                attempt.is_trial = True
-                return self._carried_out(entries, form, is_trial=True)[1]
-
-            return self._change(try_out)
+        return self._writes.what_if(batch, form=form)
 
     def fanout(self, batch: Diffs) -> tuple[int, bool]:
         """Count the rows of a batch's view diffs before making them: (rows, exact).
@@ -184,81 +206,155 @@ class JoinGraph(Batches):
         Rows count as often as their `_count` says, both images of an update. If not exact, there
         are at most so many: residual predicates may drop some, and rows of one update may cancel.
         """
-        with self._lock:
-            entries = read_batch(batch, self.view.tables, self._key_index)
-            skip = self._on_missing != "error"
-            rows, exact, refused = self._change(lambda _: self._engine.fanout(entries, skip=skip))
-            self._refuse(entries, refused)
-            return rows, exact
+        return self._writes.fanout(batch)
 
     def expire(self, table: str, where: str, *, diffs: bool = True) -> ViewDiff:
         """Delete all rows of a base table that meet a condition over its columns, as one batch.
 
         The columns must be kept by the graph; without `diffs` no view diffs are made.
         """
-        with self._lock:
-            self._begin_writing()
-            self._journal.make_room()
-            conditions = bind_expiry(self.view.plan, find_table(table, self.view.tables), where)
-            generate = diffs and not self.maintain_only
-            said, seq = {"table": table, "where": where}, self._journal.state.seq + 1
-
-            def expire(attempt: Attempt) -> tuple[int, DiffRows]:
-                changes = self._engine.expire(conditions, generate=generate)
-                attempt.is_done = True
-                kept = changes.table if self._journal.keeps(None) else None
-                return self._commit(attempt, Record("expire", seq, said, (), kept)), changes
-
-            number, changes = self._change(expire)
-        self._settle(number)
-        return ViewDiff(made_as_rows(changes, self._from_rows((), ())), seq)
+        return self._writes.expire(table, where, diffs=diffs)
 
     def quarantined(self) -> list[Quarantined]:
         """List the diffs set aside so far (`on_missing="quarantine"`)."""
-        with self._lock:
-            self._recover(beside_stream=True)
-            return list(self._quarantined)
+        return self._writes.quarantined()
 
     def stream(self, batch: Diffs) -> Stream:
         """Apply a batch and give its view diffs in bounded blocks, made as they are taken.
 
         Until the last block, or close(), the graph answers nothing else.
         """
-        with self._lock:
-            self._begin_writing()
-            check_names("stream()", pa.schema([*self.view.schema, *HAPPENED]))
-            if self._journal.keeps(None) or not never_fails(self.view.plan):
-                return Stream(one_table(self.apply(batch).to_arrow()), do_nothing)
-            self._journal.make_room()
-            entries = read_batch(batch, self.view.tables, self._key_index)
-            record, generate = self._batch_of(entries, None, None), not self.maintain_only
-            skip = self._on_missing != "error"
-
-            def begin(attempt: Attempt) -> tuple[int, Stream]:
-                tables, refused = self._engine.stream(entries, skip=skip, generate=generate)
-                self._refuse(entries, refused)
-                self._set_aside(attempt, record, refused)
-                number = self._commit(attempt, record)
-                attempt.tables = tables
-                return number, Stream(tables, partial(self._streamed, attempt))
-
-            number, stream = self._change(begin)
-        self._settle(number)
-        return stream
-
-    def _streamed(self, attempt: Attempt) -> None:
-        """Answer again after a stream's end, unless the graph was closed meanwhile."""
-        with self._lock:
-            if self._attempt is attempt:
-                attempt.is_done = self._engine.is_whole
-                self._recover()
+        return self._writes.stream(batch)
 
     def compile(self, progress: Progress | None = None) -> None:
         """Compile the view's own kernels now, not in the background; progress(done, in all)."""
-        with self._lock:
+        with self._live.lock:
             if progress is not None and not callable(progress):
                 raise TypeError(f"progress is a function, found {type(progress).__name__}")
-            self.engine.compile(progress or shown_progress("kernels compiled"))
+            self._live.settled().compile(progress or shown_progress("kernels compiled"))
+
+    def scan(
+        self, where: str | None = None, order_by: object = None, limit: int | None = None
+    ) -> pa.RecordBatchReader:
+        """Read the view as a stream of record batches, rows repeated by their multiplicity.
+
+        `where` is SQL over the view's columns, `order_by` "c DESC NULLS LAST" or a list of such.
+        A reader is good until the next change: reading on after it raises StoreError.
+        """
+        return self._reads.scan(where, order_by, limit)
+
+    def to_arrow(self) -> pa.Table:
+        """Read the whole view into memory."""
+        with self._live.lock:
+            return self.scan().read_all()
+
+    def count(self, where: str | None = None) -> int:
+        """Count the view's rows, or those that meet a condition, without making them."""
+        return self._reads.count(where)
+
+    def explain(
+        self, where: str | None = None, order_by: object = None, limit: int | None = None
+    ) -> Explanation:
+        """Tell which way a scan goes; print it, `read()` it, print it again for its counts."""
+        return self._reads.explain(where, order_by, limit)
+
+    def partitions(self, n: int, *, where: str | None = None) -> list[Partition]:
+        """Split the view, or the rows that meet a condition, into `n` disjoint readers.
+
+        Those of a graph with a folder can be pickled, and read in other processes.
+        """
+        return self._reads.partitions(n, where=where)
+
+    def why(self, row: object) -> Why:
+        """Find the complete paths behind a view row, given as a tuple or a dict; print draws them.
+
+        Each is {alias: {column: value}}, over the columns the graph keeps.
+        """
+        return self._reads.why(row)
+
+    def why_not(self, row: object) -> WhyNot:
+        """Tell where the paths of a row break that is not in the view: [(aliases, reason), ...]."""
+        return self._reads.why_not(row)
+
+    def stats(self) -> dict[str, Any]:
+        """Tell the graph's size: bytes, and nodes by kind, alias and vertex; and its log's."""
+        with self._live.lock:
+            found = {"view": self.view.name, "seq": self.seq, **self.engine.stats()}
+            return found | self._durability.stats()
+
+    def check(self) -> None:
+        """Recompute every invariant of the graph; raise CorruptGraph if one does not hold."""
+        with self._live.lock:
+            self.engine.check()
+
+    def index(self, column: str) -> None:
+        """Keep an index on an output column, for conditions on it and for its order.
+
+        It is kept up under all changes. A column computed of several aliases cannot have one.
+        """
+        self._writes.index(column)
+
+    def positions(self) -> dict[str, Position]:
+        """Tell how far each source has been applied."""
+        with self._live.lock:
+            self._live.recover(beside_stream=True)
+            return self._live.journal.state.positions.last()
+
+    def subscribe(
+        self, name: str, *, max_bytes: int = WAITING_BYTES, when_full: str = "block"
+    ) -> Subscription:
+        """Get the view diffs of the batches from now on, or from the last acknowledged one on.
+
+        `when_full` says what happens when more than `max_bytes` of them wait: batches "block" until
+        some are acknowledged (LimitError after 30 s), or the subscriber is dropped ("drop").
+        """
+        return subscribe(self._live.journal, name, max_bytes=max_bytes, when_full=when_full)
+
+    def subscribers(self) -> list[str]:
+        """Name those who are told of every batch."""
+        with self._live.lock:
+            found = self._live.journal.state.subscribers
+            return [name for name, each in found.items() if each.dropped is None]
+
+    def unsubscribe(self, name: str) -> None:
+        """Forget a subscriber, and the view diffs that only it waits for."""
+        unsubscribe(self._live.journal, name)
+
+    def snapshot(self) -> None:
+        """Write the whole graph down, so that opening it again need not replay the log so far.
+
+        One is taken in the background when the log has grown by `snapshot_after` bytes, and by a
+        quarter of the last snapshot; None: never by itself.
+        """
+        self._durability.snapshots.take()
+
+    def await_snapshot(self) -> None:
+        """Wait for the snapshot that is being taken in the background, if one is.
+
+        After a large load, as it would keep the processor from the first batches.
+        """
+        self._durability.snapshots.wait()
+
+    def rebuild(self, view: View) -> None:
+        """Go on with another view over the same rows, where the graph keeps all that it needs.
+
+        What is not kept is refused by column. Positions, numbers and subscribers stay; batches wait
+        meanwhile, and memory for both graphs is needed. Indexes on columns that are gone are gone.
+        """
+        self._durability.rebuild(view)
+
+    def refresh(self) -> None:
+        """Follow the process that writes, on a graph that was opened with `readonly`.
+
+        Where it raises, the graph stays as it was after the last batch that was carried out; if
+        that is unknown, as after KeyboardInterrupt, it answers nothing until the next refresh.
+        """
+        with self._live.lock:
+            self._live.follow()
+
+    def close(self) -> None:
+        """Give the graph's memory and folder back; only its ViewDiffs stay valid."""
+        self._durability.close()
 
 
 def open(path: object, readonly: bool = False) -> JoinGraph:

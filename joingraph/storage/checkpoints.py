@@ -15,15 +15,13 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from threading import Lock, RLock, Thread
 
 from joingraph.common.errors import JoinGraphError, StoreError
 from joingraph.common.forks import FORKS
-from joingraph.graph.blocks import Block
 from joingraph.storage.contract import Checkpoints
-from joingraph.storage.journal import Journal
+from joingraph.storage.live_graph import LiveGraph
 from joingraph.storage.open_graph import write_beside
 
 SNAPSHOT_AFTER = 64 << 20  # bytes of log
@@ -37,10 +35,8 @@ STARTING = RLock()
 class Snapshots:
     """Takes the snapshots of one graph, one at a time: when asked to, and by itself."""
 
-    def __init__(
-        self, journal: Journal, turn: Callable[[], Lock], blocks: Callable[[], Iterable[Block]]
-    ) -> None:
-        self.journal, self.turn, self.blocks = journal, turn, blocks
+    def __init__(self, live: LiveGraph) -> None:
+        self._live = live
         self.failure: str | None = None  # of the last one that was begun by itself
         self._failed_at = 0  # how long the log was then
         self._beginning = Lock()
@@ -55,7 +51,7 @@ class Snapshots:
 
     def take(self) -> None:
         """Write the graph down as it is now."""
-        journal = self.journal
+        journal = self._live.journal
         journal.check_process()
         with journal.snapping:
             checkpoints = journal.store.checkpoints
@@ -63,24 +59,25 @@ class Snapshots:
                 raise StoreError(
                     "this graph is kept in memory; make it with path=... to write it down"
                 )
-            with journal.changed, self.turn():
+            with journal.changed, self._live.turn(beside_stream=True):
                 number, is_small = checkpoints.begin(), checkpoints.is_small
                 if is_small:
-                    checkpoints.write(journal.state, number, self.blocks())
+                    checkpoints.write(journal.state, number, self._live.blocks())
             if not is_small:
                 self._run_beside(checkpoints.path, number)
-            with journal.changed, self.turn():
+            with journal.changed, self._live.turn(beside_stream=True):
                 checkpoints.use(number)
                 journal.forget()
         checkpoints.clear()  # which takes a while for a large file
 
     def begin(self, after: int | None) -> None:
         """Begin one in the background, if the log has so many bytes and none is under way."""
-        checkpoints = self.journal.store.checkpoints
-        if after is None or checkpoints is None or self.journal.readonly:
+        journal = self._live.journal
+        checkpoints = journal.store.checkpoints
+        if after is None or checkpoints is None or journal.readonly:
             return
         grown = checkpoints.behind - self._failed_at
-        if grown < max(after, checkpoints.size // SHARE) or self.journal.snapping.locked():
+        if grown < max(after, checkpoints.size // SHARE) or journal.snapping.locked():
             return
         with self._beginning:
             if not self._is_stopped and (self._thread is None or not self._thread.is_alive()):

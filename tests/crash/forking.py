@@ -259,7 +259,7 @@ class Copy:
 
 def compile_new(graph: jg.JoinGraph, chance: random.Random) -> None:
     """Compile a kernel of a graph as if it were another one's, and leave no trace of it."""
-    plugs = graph._engine.plugs  # type: ignore[attr-defined]  # of the compiled form
+    plugs = graph.engine.plugs  # type: ignore[attr-defined]  # of the compiled form
     text = f"{plugs.text(plugs.all[0])}\nTRACE = {chance.random()}\n"
     import_module("joingraph.engines.codegen.compile").compile_text(text)
     for name in [each for each in sys.modules if each.startswith("jg_")]:

@@ -114,7 +114,7 @@ class Reader:
 
     def refreshed(self, graph: jg.JoinGraph) -> jg.JoinGraph:
         """Refresh a graph; one of another view than the folder's by now is opened anew."""
-        least, before, version = self.acknowledged.number, graph.seq, graph._version
+        least, before, version = self.acknowledged.number, graph.seq, graph._live.version
         self.found["refreshes"] += 1
         try:
             graph.refresh()
@@ -127,7 +127,7 @@ class Reader:
             graph.close()
             return self.opened()
         assert graph.seq >= least, f"batch {least} was acknowledged, {graph.seq} was refreshed to"
-        if graph._version != version:
+        if graph._live.version != version:
             self.found["refreshes with news"] += 1
             self.found["backwards"] += graph.seq < before
             self.check(graph)

@@ -67,7 +67,7 @@ class Runner:
     def make_together(self) -> jg.JoinGraph:
         """Make one graph that walks in every look-ahead mode (together.py)."""
         graph = self.make("reference", "none", "skip" if self.skips else "error")
-        graph._engine = TogetherEngine(self.view.plan)
+        graph._live.engine = TogetherEngine(self.view.plan)
         return graph
 
     def chance(self, share: float) -> bool:

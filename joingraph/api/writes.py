@@ -1,0 +1,208 @@
+"""What changes a live graph: rows in, view diffs out, each call whole or not at all.
+
+What a call is refused for is found before anything is changed. Every change ends alike: it is
+logged, its record is waited for outside the lock, then its view diffs are returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+
+import pyarrow as pa
+
+from joingraph.api.batches import Batches
+from joingraph.api.durability import Durability
+from joingraph.common.errors import DiffError
+from joingraph.common.names import plain_items
+from joingraph.engines.choice import one_of
+from joingraph.engines.missing_rows import Quarantined
+from joingraph.engines.streaming import Stream, do_nothing, never_fails, one_table
+from joingraph.reads.expire import bind_expiry
+from joingraph.reads.requests import indexable
+from joingraph.storage.attempt import Attempt
+from joingraph.storage.journal import Prompt
+from joingraph.storage.live_graph import LiveGraph
+from joingraph.storage.record import Record
+from joingraph.tables.batch import Entry, find_table, read_batch
+from joingraph.tables.rows_in import to_table
+from joingraph.view_diffs.formats import FORMS, made_as_rows
+from joingraph.view_diffs.view_diff import HAPPENED, DiffRows, Forms, ViewDiff, check_names, made_of
+
+LOADS = "load takes rows by base table, {name: rows}"
+
+Diffs = Iterable[Sequence[object]]  # ("insert", table, rows), ("update", table, pre, post), ...
+
+
+class Writes:
+    """Changes a graph, and waits for what it logs."""
+
+    def __init__(self, live: LiveGraph, durability: Durability) -> None:
+        self.prompt: Prompt | None = None  # for whom view diffs are not logged but remade
+        self.batches = Batches(live)
+        self._live, self._durability = live, durability
+
+    def _read(self, batch: Diffs) -> list[Entry]:
+        """Check a batch against the declared tables."""
+        owner = self._live.keeping.owner
+        return read_batch(batch, owner.view.tables, owner.key_index)
+
+    def load(
+        self, tables: Mapping[str, object], *, source: str | None = None, position: object = None
+    ) -> None:
+        """Insert rows in bulk, without making view diffs."""
+        live = self._live
+        with live.lock:
+            live.begin_writing()
+            if live.journal.known(source, position) is not None:
+                return
+            entries: list[Entry] = []
+            for name, rows in plain_items(tables, LOADS):
+                table = find_table(name, live.view.tables)
+                if any(entry.table == table.name for entry in entries):
+                    raise DiffError(f"load names table {table.name} twice: put its rows together")
+                read = to_table(rows, table, f"load into {table.name}")
+                entries.append(Entry("insert", table.name, None, read))
+            said = {"source": source, "position": position}
+
+            def load(attempt: Attempt) -> int:
+                live.engine.load(entries)
+                attempt.is_done = True
+                return live.commit(attempt, Record("load", live.journal.state.seq, said, entries))
+
+            number = live.change(load)
+        self._durability.wait(number)
+
+    def apply(
+        self,
+        batch: Diffs,
+        *,
+        source: str | None = None,
+        position: object = None,
+        form: str = "rows",
+    ) -> ViewDiff:
+        """Apply a batch, or answer as it was answered when its position was applied."""
+        live = self._live
+        one_of("form", form, FORMS)
+        with live.lock:
+            live.begin_writing()
+            again = live.journal.admit(source, position)
+            if again is not None:
+                rows = live.journal.answer(again, live.view.schema)
+                idiffs = self.batches.from_rows((), ())
+                self._durability.wait(again.number)
+                return ViewDiff(Forms(made_of(rows), lambda: idiffs(rows())), again.seq)
+            entries = self._read(batch)
+            kept = live.journal.keeps(source)
+            makes = not self.batches.maintain_only
+            remade = kept and makes and live.journal.remakes(source, self.prompt)
+            form = "rows" if kept else form
+            record = self.batches.batch_of(entries, source, position, remade=remade)
+            is_logged = kept and not remade
+            number, diff = live.change(
+                lambda attempt: self.batches.applied(attempt, record, form, is_logged=is_logged)
+            )
+        self._durability.wait(number)
+        return diff
+
+    def what_if(self, batch: Diffs, *, form: str = "rows") -> ViewDiff:
+        """Return the view diffs that a batch would make: it is applied and taken back."""
+        live = self._live
+        one_of("form", form, FORMS)
+        with live.lock:
+            live.recover()
+            entries = self._read(batch)
+
+            def try_out(attempt: Attempt) -> ViewDiff:
+                attempt.is_trial = True
+                return self.batches.carried_out(entries, form, is_trial=True)[1]
+
+            return live.change(try_out)
+
+    def fanout(self, batch: Diffs) -> tuple[int, bool]:
+        """Return the number of rows of a batch's view diffs, and true if it is exact."""
+        live = self._live
+        with live.lock:
+            entries = self._read(batch)
+            skip = self.batches.skips
+            rows, exact, refused = live.change(lambda _: live.engine.fanout(entries, skip=skip))
+            self.batches.refuse(entries, refused)
+            return rows, exact
+
+    def expire(self, table: str, where: str, *, diffs: bool = True) -> ViewDiff:
+        """Delete all rows of a base table that meet a condition over its columns."""
+        live = self._live
+        with live.lock:
+            live.begin_writing()
+            live.journal.make_room()
+            conditions = bind_expiry(live.view.plan, find_table(table, live.view.tables), where)
+            generate = diffs and not self.batches.maintain_only
+            said, seq = {"table": table, "where": where}, live.journal.state.seq + 1
+
+            def expire(attempt: Attempt) -> tuple[int, DiffRows]:
+                changes = live.engine.expire(conditions, generate=generate)
+                attempt.is_done = True
+                kept = changes.table if live.journal.keeps(None) else None
+                return live.commit(attempt, Record("expire", seq, said, (), kept)), changes
+
+            number, changes = live.change(expire)
+        self._durability.wait(number)
+        return ViewDiff(made_as_rows(changes, self.batches.from_rows((), ())), seq)
+
+    def quarantined(self) -> list[Quarantined]:
+        """Return the diffs set aside so far."""
+        with self._live.lock:
+            self._live.recover(beside_stream=True)
+            return list(self._live.quarantined)
+
+    def stream(self, batch: Diffs) -> Stream:
+        """Apply a batch whose view diffs are made as they are taken, where none can fail."""
+        live = self._live
+        with live.lock:
+            live.begin_writing()
+            check_names("stream()", pa.schema([*live.view.schema, *HAPPENED]))
+            if live.journal.keeps(None) or not never_fails(live.view.plan):
+                return Stream(one_table(self.apply(batch).to_arrow()), do_nothing)
+            live.journal.make_room()
+            entries = self._read(batch)
+            record, skip = self.batches.batch_of(entries, None, None), self.batches.skips
+            generate = not self.batches.maintain_only
+
+            def begin(attempt: Attempt) -> tuple[int, Stream]:
+                tables, refused = live.engine.stream(entries, skip=skip, generate=generate)
+                self.batches.refuse(entries, refused)
+                self.batches.set_aside(attempt, record, refused)
+                number = live.commit(attempt, record)
+                attempt.tables = tables
+                return number, Stream(tables, partial(self._streamed, attempt))
+
+            number, stream = live.change(begin)
+        self._durability.wait(number)
+        return stream
+
+    def _streamed(self, attempt: Attempt) -> None:
+        """Answer again after a stream's end, unless the graph was closed meanwhile."""
+        with self._live.lock:
+            if self._live.attempt is attempt:
+                attempt.is_done = self._live.engine.is_whole
+                self._live.recover()
+
+    def index(self, column: str) -> None:
+        """Keep an index on an output column."""
+        live = self._live
+        with live.lock:
+            live.begin_writing()
+            found = indexable(live.view.plan, column)
+            if found in live.journal.state.indexes:
+                return
+
+            def index(attempt: Attempt) -> int:
+                number = live.commit(
+                    attempt, Record("index", live.journal.state.seq, {"column": found})
+                )
+                live.engine.index(found)
+                attempt.is_done = True
+                return number
+
+            number = live.change(index)
+        self._durability.wait(number)

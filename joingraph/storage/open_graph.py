@@ -30,7 +30,7 @@ from joingraph.storage.disk.disk import Disk, newest, open_disk
 from joingraph.storage.disk.folder import Folder
 from joingraph.storage.disk.owner import Owner
 from joingraph.storage.disk.snapshot import Snapshot
-from joingraph.storage.journal import Journal
+from joingraph.storage.journal import EVERY_NUMBER, Journal
 from joingraph.storage.memory import Memory
 from joingraph.storage.recovery import blocks_of, replay_all, restore
 from joingraph.storage.state import State
@@ -125,21 +125,24 @@ def open_graph(keeping: Keeping, lock: RLock) -> Opened:
 
 def open_once(keeping: Keeping, path: Path, lock: RLock) -> Opened:
     """Make a graph's engine and bring it to what its folder says; Stale if that changes."""
-    disk = open_disk(path, keeping.owner, readonly=keeping.durability is None)
+    return bring(open_disk(path, keeping.owner, readonly=not keeping.durability), keeping, lock)
+
+
+def bring(disk: Disk, keeping: Keeping, lock: RLock, *, upto: int = EVERY_NUMBER) -> Opened:
+    """Make a graph's engine and bring it to what its folder says up to a record."""
     try:
-        engine = keeping.make()
-        state, readonly = State.from_json(disk.found.footer.get("state")), not keeping.durability
-        journal = Journal(disk, state, Condition(lock), readonly=readonly)
+        engine, state = keeping.make(), State.from_json(disk.found.footer.get("state"))
+        journal = Journal(disk, state, Condition(lock), readonly=not keeping.durability)
         with lock:
             quarantined = restore(disk, engine, journal)
-            replay_all(disk, engine, journal, quarantined)
+            replay_all(disk, engine, journal, quarantined, upto=upto)
             if keeping.durability is not None:
                 disk.begin_writing(keeping.durability)
                 journal.forget()
     except BaseException:
         disk.close(complete=False)
         raise
-    return Opened(engine, journal, quarantined, disk if readonly else None)
+    return Opened(engine, journal, quarantined, None if keeping.durability else disk)
 
 
 def open_stored(path: Path) -> tuple[Stored, Disk]:
@@ -160,20 +163,9 @@ def open_upto(path: Path, number: int, *, by_rows: bool) -> tuple[Stored, Opened
 def open_upto_once(path: Path, number: int, *, by_rows: bool) -> tuple[Stored, Opened]:
     """Bring a graph to what its folder says up to a record; Stale if the folder changes."""
     stored, disk = open_stored(path)
-    owner = disk.owner
-    try:
-        engine, lock = Keeping(path, owner, None).make(), RLock()
-        if by_rows:
-            disk.found.array_places = {}
-        with lock:
-            state = State.from_json(disk.found.footer.get("state"))
-            journal = Journal(disk, state, Condition(lock), readonly=True)
-            quarantined = restore(disk, engine, journal)
-            replay_all(disk, engine, journal, quarantined, upto=number)
-    except BaseException:
-        disk.close(complete=False)
-        raise
-    return stored, Opened(engine, journal, quarantined, disk)
+    if by_rows:
+        disk.found.array_places = {}
+    return stored, bring(disk, Keeping(path, disk.owner, None), RLock(), upto=number)
 
 
 def write_beside(path: Path, number: int, is_wanted: Callable[[], bool]) -> None:

@@ -52,9 +52,9 @@ class Store(Protocol):
     def append(self, record: Record) -> int:
         """Return the number of a record that now stands, greater than all before.
 
-        It is found by everybody, and as durable as `sync` makes it. After an exception it may stand
-        or not, until `settle` has returned; a StoreError alone says that it does not stand, or that
-        the store takes nothing more.
+        Readers find it from here on; it is as durable as `sync` makes it. After an exception it may
+        stand or not, until `settle` has returned. After a StoreError it does not stand, or the
+        store refuses all that follows.
         """
         ...
 
@@ -63,7 +63,7 @@ class Store(Protocol):
 
         After an exception in any call, finish or undo first what that had begun; until this has
         returned, nothing else is appended. Without one it changes nothing and costs nothing. A
-        StoreError says that it cannot be told: the graph answers nothing more.
+        StoreError says that this is not known: the graph then answers nothing.
         """
         ...
 
@@ -71,7 +71,7 @@ class Store(Protocol):
         """Wait until a record, and all before it, is as durable as was promised; or only begin to.
 
         A StoreError says that this is not known of it and will not be: from then on `append`
-        refuses every record. After any other exception it may be asked for again.
+        refuses every record. After any other exception a caller may wait again.
         """
         ...
 
@@ -84,10 +84,10 @@ class Store(Protocol):
         ...
 
     def keep(self, number: int, changes: pa.Table) -> None:
-        """Keep the view diffs of the last record that holds none itself, instead of earlier ones.
+        """Keep the view diffs of the last record that does not hold its own; earlier ones may go.
 
-        They need not outlive the process: whoever replays the record remakes them. Done twice, as
-        after an interrupt, it is as good as once.
+        They need not outlive the process, as replay of the record remakes them. It is idempotent:
+        after an interrupt the caller repeats it.
         """
         ...
 
@@ -110,8 +110,8 @@ class Store(Protocol):
 class Checkpoints(Protocol):
     """The checkpoints of a store: the whole graph after one record, from which replay begins.
 
-    begin -> write -> use; a checkpoint that is not in use yet is as good as none. What is left of
-    one that failed is removed by the next, or when the store is opened again.
+    begin -> write -> use; until it is in use, replay begins at the one before. What a failure has
+    left is removed by the next one, or when the store is opened again.
     """
 
     @property
@@ -151,7 +151,7 @@ class Checkpoints(Protocol):
         ...
 
     def hand_over(self, owner: Owner, state: State, blocks: Iterable[Block]) -> None:
-        """Write the one from which another view goes on; after an error there is none."""
+        """Write the one from which another view goes on; an error leaves the view of before."""
         ...
 
     def take_over(self, owner: Owner) -> bool:

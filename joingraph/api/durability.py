@@ -9,9 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from joingraph.api.subscription import is_whole
 from joingraph.common.errors import StoreError
-from joingraph.common.names import short_repr
 from joingraph.engines.change_of_view import load_from, still_there
 from joingraph.plan.view import View, check_view
 from joingraph.storage.attempt import Attempt
@@ -26,21 +24,8 @@ class Durability:
 
     def __init__(self, live: LiveGraph) -> None:
         self._live = live
-        self._snapshot_after: int | None = SNAPSHOT_AFTER
+        self.snapshot_after: int | None = SNAPSHOT_AFTER
         self.snapshots = Snapshots(live)
-
-    @property
-    def snapshot_after(self) -> int | None:
-        """By how many bytes the log grows before a snapshot is taken; None: never by itself."""
-        return self._snapshot_after
-
-    @snapshot_after.setter
-    def snapshot_after(self, after: int | None) -> None:
-        if after is not None and not is_whole(after):
-            raise ValueError(
-                f"snapshot_after is a number of bytes, or None; found {short_repr(after)}"
-            )
-        self._snapshot_after = after
 
     def wait(self, number: int) -> None:
         """Wait until a record is as durable as was promised; take a snapshot if one is due."""
@@ -49,7 +34,7 @@ class Durability:
         except StoreError as error:
             self._live.fail(error)
             raise
-        self.snapshots.begin(self._snapshot_after)
+        self.snapshots.begin(self.snapshot_after)
 
     def stats(self) -> dict[str, Any]:
         """Return the size of the log and of the last snapshot, where there are any."""

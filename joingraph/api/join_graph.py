@@ -153,6 +153,10 @@ class JoinGraph:
 
     @snapshot_after.setter
     def snapshot_after(self, after: int | None) -> None:
+        if after is not None and not is_whole(after):
+            raise ValueError(
+                f"snapshot_after is a number of bytes, or None; found {short_repr(after)}"
+            )
         self._durability.snapshot_after = after
 
     def load(
@@ -217,7 +221,9 @@ class JoinGraph:
 
     def quarantined(self) -> list[Quarantined]:
         """List the diffs set aside so far (`on_missing="quarantine"`)."""
-        return self._writes.quarantined()
+        with self._live.lock:
+            self._live.recover(beside_stream=True)
+            return list(self._live.quarantined)
 
     def stream(self, batch: Diffs) -> Stream:
         """Apply a batch and give its view diffs in bounded blocks, made as they are taken.

@@ -16,7 +16,6 @@ from joingraph.api.durability import Durability
 from joingraph.common.errors import DiffError
 from joingraph.common.names import plain_items
 from joingraph.engines.choice import one_of
-from joingraph.engines.missing_rows import Quarantined
 from joingraph.engines.streaming import Stream, do_nothing, never_fails, one_table
 from joingraph.reads.expire import bind_expiry
 from joingraph.reads.requests import indexable
@@ -148,12 +147,6 @@ class Writes:
             number, changes = live.change(expire)
         self._durability.wait(number)
         return ViewDiff(made_as_rows(changes, self.batches.from_rows((), ())), seq)
-
-    def quarantined(self) -> list[Quarantined]:
-        """Return the diffs set aside so far."""
-        with self._live.lock:
-            self._live.recover(beside_stream=True)
-            return list(self._live.quarantined)
 
     def stream(self, batch: Diffs) -> Stream:
         """Apply a batch whose view diffs are made as they are taken, where none can fail."""

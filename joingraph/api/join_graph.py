@@ -1,7 +1,7 @@
 """The join graph of a view as people use it: diffs in, view diffs out, the view on demand.
 
     JoinGraph    what people call; it holds
-      LiveGraph    the engine and its history, which agree between two calls (live_graph.py)
+      LiveGraph    the engine and its history, which agree between two calls (storage/live_graph.py)
       Durability   waits, snapshots, another view (durability.py)
       Writes       what changes the graph (writes.py), by Batches (batches.py)
       Reads        what is asked of it (reads.py)

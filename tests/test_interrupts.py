@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -10,6 +12,7 @@ from types import FrameType
 import pytest
 
 import joingraph as jg
+from joingraph.api.subscription import Subscription
 from tests import ENGINES
 from tests.crash import interrupts
 from tests.crash.interrupting import stepped
@@ -122,3 +125,41 @@ def test_after_an_interrupt_in_the_middle_of_a_stream_the_batch_is_whole(engine:
         assert graph.count() == 3 + at // STRIDE
         graph.check()
         at += STRIDE
+
+
+SAYINGS: dict[str, Callable[[jg.JoinGraph, Subscription], object]] = {
+    "subscribe": lambda graph, _: graph.subscribe("new"),
+    "unsubscribe": lambda graph, _: graph.unsubscribe("old"),
+    "ack": lambda _, subscription: subscription.ack(1),
+}
+
+
+@pytest.mark.parametrize("first", SAYINGS)
+@pytest.mark.parametrize("second", SAYINGS)
+def test_what_a_subscriber_says_is_settled_before_it_says_more(
+    first: str, second: str, tmp_path: Path
+) -> None:
+    seen, at, came = set[tuple[str, ...]](), 0, 1
+    while came:
+        graph = made("reference", tmp_path / str(at))
+        subscription = graph.subscribe("old")
+        graph.insert("tweet", [(1, 1)])
+        assert subscription.next(0) is not None
+        came, _ = stepped(partial(SAYINGS[first], graph, subscription), [at])
+        names = graph.subscribers()
+        with suppress(jg.StoreError):
+            SAYINGS[second](graph, subscription)
+            named = {"subscribe": "new" in graph.subscribers()}
+            named["unsubscribe"] = "old" not in graph.subscribers()
+            assert named.get(second, True), f"after {first} at step {at}"
+        found = graph.subscribers()
+        assert second != "ack" or found == names
+        assert graph.insert("tweet", [(1, 2)]).seq == 2
+        assert graph.subscribers() == found
+        graph.close()
+        with jg.open(tmp_path / str(at)) as graph:
+            assert (graph.subscribers(), graph.seq) == (found, 2)
+        seen.add(tuple(names))
+        at += 5
+    if first != "ack":
+        assert len(seen) == 2

@@ -319,8 +319,7 @@ class JoinGraph:
     def subscribers(self) -> list[str]:
         """Name those who are told of every batch."""
         with self._live.lock:
-            found = self._live.journal.state.subscribers
-            return [name for name, each in found.items() if each.dropped is None]
+            return self._live.journal.subscribers()
 
     def unsubscribe(self, name: str) -> None:
         """Forget a subscriber, and the view diffs that only it waits for."""

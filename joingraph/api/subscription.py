@@ -84,7 +84,7 @@ class Subscription:
         """Say that all view diffs up to a batch are done with; they never come again."""
         journal = self._journal
         journal.check_process()
-        with journal.changed:
+        with journal.changed, journal.idle_turn():
             acked = journal.subscriber(self.name).acked
             if not is_whole(seq) or not acked <= seq <= self._seen:
                 raise StoreError(
@@ -92,8 +92,7 @@ class Subscription:
                     f" which it has been told; found {short_repr(seq)}"
                 )
             said = {"name": self.name, "seq": seq}
-            with journal.idle_turn():
-                number = journal.commit(Record("ack", journal.state.seq, said))
+            number = journal.commit(Record("ack", journal.state.seq, said))
         journal.store.sync(number)
 
     def waiting_bytes(self) -> int:
@@ -135,12 +134,14 @@ def subscribe(journal: Journal, name: str, *, max_bytes: int, when_full: object)
         )
     journal.check_process()
     with journal.changed:
-        if name in journal.state.subscribers:
-            return Subscription(name, journal)
-        if len(journal.state.subscribers) >= SUBSCRIBERS_MAX:
-            raise StoreError(f"there are {SUBSCRIBERS_MAX:,} subscribers, the most there can be")
-        said = {"name": name, "bytes": max_bytes, "full": when_full}
         with journal.idle_turn():
+            if name in journal.state.subscribers:
+                return Subscription(name, journal)
+            if len(journal.state.subscribers) >= SUBSCRIBERS_MAX:
+                raise StoreError(
+                    f"there are {SUBSCRIBERS_MAX:,} subscribers, the most there can be"
+                )
+            said = {"name": name, "bytes": max_bytes, "full": when_full}
             number = journal.commit(Record("subscribe", journal.state.seq, said))
         journal.store.sync(number)
         return Subscription(name, journal)
@@ -149,9 +150,8 @@ def subscribe(journal: Journal, name: str, *, max_bytes: int, when_full: object)
 def unsubscribe(journal: Journal, name: str) -> None:
     """Forget a subscriber."""
     journal.check_process()
-    with journal.changed:
+    with journal.changed, journal.idle_turn():
         if not is_name(name) or name not in journal.state.subscribers:
             raise StoreError(f"there is no subscriber {short_repr(name)}")
-        with journal.idle_turn():
-            number = journal.commit(Record("drop", journal.state.seq, {"name": name}))
+        number = journal.commit(Record("drop", journal.state.seq, {"name": name}))
     journal.store.sync(number)

@@ -96,8 +96,7 @@ class Journal:
         """Refuse to go on once the graph is closed."""
         if not self._is_open:
             raise StoreError("the graph is closed; open it again")
-        if self._commit is not None and not self.busy.locked():
-            self.settle()
+        self.settle_idle()
 
     def turn(self) -> Lock:
         """Return the lock to hold while something is changed; the caller holds the graph's lock.
@@ -156,7 +155,10 @@ class Journal:
         self._is_open = False
         with self.changed:
             self.changed.notify_all()
-            self.store.close(complete=True)
+            try:
+                self.settle()
+            finally:
+                self.store.close(complete=True)
 
     def keeps(self, source: object) -> bool:
         """Say whether a batch's view diffs may be asked for after it."""
@@ -199,6 +201,11 @@ class Journal:
             if number > before and kind == record.kind:
                 self._stand(record, number)
             self._commit = None
+
+    def settle_idle(self) -> None:
+        """Finish a commit that was interrupted; one that is under way is left alone."""
+        if self._commit is not None and not self.busy.locked():
+            self.settle()
 
     def _stand(self, record: Record, number: int) -> None:
         """Take note of a record that stands; once more changes nothing."""
@@ -276,8 +283,14 @@ class Journal:
                 " pass its limit; nothing of the batch was applied: acknowledge, or unsubscribe it"
             )
 
+    def subscribers(self) -> list[str]:
+        """List the names of the subscribers who are still served."""
+        self.settle_idle()
+        return [name for name, each in self.state.subscribers.items() if each.dropped is None]
+
     def subscriber(self, name: str) -> Subscriber:
         """Find a subscriber who is still served."""
+        self.settle_idle()
         found = self.state.subscribers.get(name)
         if found is None:
             raise StoreError(f"there is no subscriber {name!r}; graph.subscribe({name!r}) makes it")

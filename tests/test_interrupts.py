@@ -15,7 +15,7 @@ import joingraph as jg
 from joingraph.api.subscription import Subscription
 from tests import ENGINES
 from tests.crash import interrupts
-from tests.crash.interrupting import stepped
+from tests.crash.interrupting import Interrupted, stepped
 
 VIEW = jg.View(
     "SELECT F.fan, T.id FROM follower F JOIN tweet T ON F.author = T.author",
@@ -163,3 +163,35 @@ def test_what_a_subscriber_says_is_settled_before_it_says_more(
         at += 5
     if first != "ack":
         assert len(seen) == 2
+
+
+class Closed:
+    """Interrupts what was called when one of its files has just been closed."""
+
+    def __init__(self, at: int) -> None:
+        self.at, self.closed = at, 0
+
+    def __call__(self, frame: FrameType, event: str, given: object) -> None:
+        if event == "c_return" and getattr(given, "__name__", "") == "close":
+            self.closed += 1
+            if self.closed == self.at:
+                raise Interrupted
+
+
+def test_a_close_that_was_interrupted_is_done_once_more_and_closes_nothing_else(
+    tmp_path: Path,
+) -> None:
+    at, came = 1, True
+    while came:
+        graph, closed = made("reference", tmp_path / str(at)), Closed(at)
+        graph.snapshot()
+        sys.setprofile(closed)
+        with suppress(Interrupted):
+            graph.close()
+        sys.setprofile(None)
+        with open(tmp_path / "other", "w") as other:  # which takes a number that became free
+            graph.close()
+            other.write("open")
+        jg.open(tmp_path / str(at)).close()
+        at, came = at + 1, closed.closed == at
+    assert at > 3

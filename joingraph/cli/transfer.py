@@ -104,10 +104,10 @@ def read_dumped(path: Path) -> tuple[Owner, State]:
 
 def pieces_of(path: Path) -> Iterator[bytes]:
     """Read a file in pieces."""
-    descriptor = files.read_from(path)
-    show = shown_progress(f"{path.name}: KiB copied")
-    with open(descriptor, "rb") as file, doing("read", path):
-        total = os.fstat(descriptor).st_size // 1024
-        while piece := file.read(PIECE_BYTES):
+    show, copied = shown_progress(f"{path.name}: KiB copied"), 0
+    with closing(files.read_from(path)) as file, doing("read", path):
+        total = os.fstat(file.fileno()).st_size // 1024
+        while piece := os.pread(file.fileno(), PIECE_BYTES, copied):
             yield piece
-            show(file.tell() // 1024, total)
+            copied += len(piece)
+            show(copied // 1024, total)

@@ -10,7 +10,6 @@ with the snapshot of record 0, which holds nothing but the view.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -381,11 +380,9 @@ def first_wanted(folder: Folder, found: Snapshot, state: State) -> int:
 
 def read_changes(folder: Folder, first: int, offset: int, number: int) -> pa.Table:
     """Read the view diffs of the record at a place of the log."""
-    descriptor = files.read_from(path := folder.segment(first))
-    try:
-        found = read_found(descriptor, offset, path)
-    finally:
-        os.close(descriptor)
+    path = folder.segment(first)
+    with closing(files.read_from(path)) as file:
+        found = read_found(file.fileno(), offset, path)
     if found is None or found.head.number != number:
         raise Stale(f"{path} is damaged at byte {offset:,}; bring it back from a backup")
     changes = decode(found.payload, changes=True).changes

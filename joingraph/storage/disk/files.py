@@ -82,20 +82,21 @@ def append_to(path: Path) -> File:
         return File.open(path, os.O_WRONLY | os.O_APPEND)
 
 
-def read_from(path: Path) -> int:
+def read_from(path: Path) -> File:
     """Open a file for reading; Stale if it is not there, StoreError if it is no regular file.
 
     A fifo would block the caller; O_NONBLOCK opens it, so that it is refused.
     """
     with doing("open", path):
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | FLAGS)
+            is_folder = stat.S_ISDIR(os.lstat(path).st_mode)  # which no File can be
+            file = File() if is_folder else File.open(path, os.O_RDONLY | os.O_NONBLOCK)
         except FileNotFoundError as error:
             raise Stale(f"{path} is missing; bring it back from a backup") from error
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
+    if file.is_closed or not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
         raise StoreError(f"{path} is not a regular file; remove it from the graph's folder")
-    return descriptor
+    return file
 
 
 def is_same(descriptor: int, path: Path) -> bool:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from joingraph.common.errors import StoreError
 from joingraph.storage.disk import files
-from joingraph.storage.disk.files import Stale, doing
+from joingraph.storage.disk.files import File, Stale, doing
 from joingraph.storage.disk.folder import Folder, Identity
 from joingraph.storage.disk.segment import HEADER, Found, check_header, read_found, was_durable
 from joingraph.storage.record import HEAD, Head, Record, decode, read_head
@@ -60,7 +60,7 @@ class LogReader:
         self.place = Place(first, first - 1, HEADER.size)
         self.torn = self.bytes_read = 0
         self._chain = {first}  # the segments that were entered
-        self._open: dict[int, int] = {}  # segments and their descriptors
+        self._open: dict[int, File] = {}  # by the segment
         try:
             self._open_all(first)
         except BaseException:
@@ -79,31 +79,31 @@ class LogReader:
             if other == first:
                 continue
             try:
-                descriptor = self._opened(other)
+                file = self._opened(other)
             except Stale:
                 continue  # not needed any more, or looked for again when a record leads to it
             if other > first and len(self._open) < HELD_MAX:
-                self._open[other] = descriptor
+                self._open[other] = file
             else:
-                os.close(descriptor)
+                file.close()
 
-    def _opened(self, first: int) -> int:
+    def _opened(self, first: int) -> File:
         """Open a segment that is what its name says."""
         path = self.folder.segment(first)
-        descriptor = files.read_from(path)
+        file = files.read_from(path)
         try:
-            check_header(descriptor, path, first, self.identity)
+            check_header(file.fileno(), path, first, self.identity)
         except BaseException:
-            os.close(descriptor)
+            file.close()
             raise
-        return descriptor
+        return file
 
     def _current(self) -> tuple[int, Path]:
         """Return the descriptor and the path of the segment at this place."""
         first = self.place.first
         if first not in self._open:  # this place was gone back to
             self._open[first] = self._opened(first)
-        return self._open[first], self.folder.segment(first)
+        return self._open[first].fileno(), self.folder.segment(first)
 
     def is_at_end(self) -> bool:
         """True if nothing was written or taken back since the log was read to its end."""
@@ -178,7 +178,7 @@ class LogReader:
         self._chain.add(first)
         self.place = Place(first, first - 1, HEADER.size)
         for passed in [each for each in self._open if each < first]:
-            os.close(self._open.pop(passed))
+            self._open.pop(passed).close()
 
     def _goes_on(self, descriptor: int, path: Path) -> bool:
         """True if the record here reads after all; raise if it was complete and does not."""
@@ -221,4 +221,4 @@ class LogReader:
     def close(self) -> None:
         """Close all segments."""
         while self._open:
-            os.close(self._open.popitem()[1])
+            self._open.popitem()[1].close()

@@ -62,14 +62,15 @@ class Snapshot:
 
     def __init__(self, folder: Folder, number: int) -> None:
         self.path, self.number = folder.snapshot(number), number
-        self.descriptor = files.read_from(self.path)
+        self.file = files.read_from(self.path)
         try:
             with doing("read", self.path):
-                found = os.fstat(self.descriptor)
+                found = os.fstat(self.file.fileno())
                 size, self.taken = found.st_size, found.st_mtime
                 if size < HEAD.size + TAIL.size:
                     raise self.damaged("it is too short")
-                self.mapped = memoryview(mmap.mmap(self.descriptor, size, prot=mmap.PROT_READ))
+                mapped = mmap.mmap(self.file.fileno(), size, prot=mmap.PROT_READ)
+                self.mapped = memoryview(mapped)
             self.footer = self._read_footer()
             self.places = self._read_places(self.footer.get("blocks"))
             self.seal = self._read_seal()
@@ -77,7 +78,7 @@ class Snapshot:
             if self.footer.get("number") != number:
                 raise self.damaged(f"it is of record {self.footer.get('number')}: it was renamed")
         except BaseException:
-            os.close(self.descriptor)
+            self.close()
             raise
 
     def __contains__(self, name: str) -> bool:
@@ -107,7 +108,7 @@ class Snapshot:
             log.warning("%s: its arrays are damaged; the graph is made of its rows", self.path)
             return {}
         return {
-            name: Part(self.descriptor, place.offset, self._bytes(place))
+            name: Part(self.file.fileno(), place.offset, self._bytes(place))
             for name, place in self.array_places.items()
         }
 
@@ -139,9 +140,7 @@ class Snapshot:
 
     def close(self) -> None:
         """Let go of the file; blocks that are still in use stay readable."""
-        if self.descriptor >= 0:
-            os.close(self.descriptor)
-            self.descriptor = -1
+        self.file.close()
 
     def _read_footer(self) -> dict[str, Any]:
         magic, version = HEAD.unpack_from(self.mapped)

@@ -12,6 +12,15 @@ import pytest
 STEPS = ("writev", "fdatasync", "fsync", "rename", "ftruncate", "unlink", "open")
 
 
+Step = Callable[..., Any]
+
+
+def of_the_system(step: Step) -> Step:
+    """Let a step pass for one of the system's: what it raises is not a signal handler's."""
+    step.__code__ = step.__code__.replace(co_filename=os.__file__)
+    return step
+
+
 class Faults:
     """Counts the steps that are taken on the disk, and makes one of them fail."""
 
@@ -38,4 +47,4 @@ class Faults:
             code = errno.EIO if self.kind == "EIO" else errno.ENOSPC
             raise OSError(code, os.strerror(code))
 
-        return step
+        return of_the_system(step)

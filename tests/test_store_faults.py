@@ -5,15 +5,19 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from unittest.mock import Mock
+from types import FrameType
 
 import pytest
 
 import joingraph as jg
-from joingraph.storage.disk import log
+from joingraph.storage.attempt import Attempt
+from joingraph.storage.disk import files, log
 from tests import ENGINES
-from tests.faults import Faults
+from tests.faults import Faults, of_the_system
 
 SQL = "SELECT r.a, r.n FROM r"
 TABLES = {"r": "CREATE TABLE r (a BIGINT, n BIGINT)"}
@@ -173,6 +177,11 @@ def test_after_a_failed_flush_nothing_is_answered_until_the_graph_is_opened_agai
         assert held(graph) <= {1}
 
 
+@of_the_system
+def full(descriptor: int, parts: object) -> int:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 @pytest.mark.parametrize("ends_by", ["snapshot", "close", "insert"])
 def test_what_is_held_outlives_a_write_that_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends_by: str
@@ -183,8 +192,7 @@ def test_what_is_held_outlives_a_write_that_fails(
     for number in range(3):
         graph.insert("r", [(number, 1), (number, 2)])
     with monkeypatch.context() as patch:
-        full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        patch.setattr(os, "writev", Mock(side_effect=full))
+        patch.setattr(os, "writev", full)
         with pytest.raises(jg.StoreError, match="cannot "):
             if ends_by == "insert":
                 for number in range(3, 1_000):
@@ -202,3 +210,84 @@ def test_what_is_held_outlives_a_write_that_fails(
         graph.close()
     with made(tmp_path / "graph") as graph:
         assert len(held(graph)) == graph.seq == acknowledged
+
+
+class Boom(BaseException):
+    """What a signal handler raises on top."""
+
+
+class Handled:
+    """Is a signal handler that comes when a flush begins, or when it has ended."""
+
+    def __init__(self, error: Exception | Boom, event: str) -> None:
+        self.error, self.event = error, event
+
+    def __call__(self, frame: FrameType, event: str, given: object) -> None:
+        if given is os.fdatasync and event == self.event:
+            raise self.error
+
+
+RAISED: dict[str, Callable[[], Exception | Boom]] = {
+    "TimeoutError": TimeoutError,
+    "OSError": lambda: OSError(errno.EIO, "of a handler"),
+    "StoreError": lambda: jg.StoreError("of a handler"),
+    "Boom": Boom,
+}
+
+
+@pytest.mark.parametrize("raised", RAISED)
+@pytest.mark.parametrize("event", ["c_call", "c_return"])
+def test_what_a_signal_handler_raises_in_a_flush_is_no_failure_of_the_disk(
+    tmp_path: Path, raised: str, event: str
+) -> None:
+    graph, error = made(tmp_path / "graph"), RAISED[raised]()
+    sys.setprofile(Handled(error, event))
+    try:
+        with pytest.raises(type(error)) as found:
+            graph.apply([("insert", "r", [(1, 1), (1, 2)])], source="s", position=1)
+    finally:
+        sys.setprofile(None)
+    assert found.value is error
+    assert (held(graph), graph.positions()) == ({1}, {"s": 1})
+    assert graph.insert("r", [(2, 1), (2, 2)]).seq == 2
+    graph.close()
+    with made(tmp_path / "graph") as graph:
+        assert held(graph) == {1, 2}
+
+
+def test_a_failed_flush_is_not_forgotten_for_what_a_handler_raises_on_top(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(error: BaseException) -> bool:
+        raise Boom
+
+    graph = made(tmp_path / "graph")
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "is_foreign", interrupted)
+        patch.setattr(os, "fdatasync", partial(os.lseek, -1, 0))  # a function of C that fails
+        with pytest.raises(Boom):
+            graph.apply([("insert", "r", [(1, 1), (1, 2)])], source="s", position=1)
+    with pytest.raises(jg.StoreError, match="open it again"):
+        graph.count()
+    graph.close()
+    with made(tmp_path / "graph") as graph:
+        assert held(graph) <= {1}
+
+
+def test_what_a_handler_raises_while_an_interrupted_batch_is_settled_is_no_failure_either() -> None:
+    """In memory nothing can fail: whatever passes by, the graph goes on."""
+    graph = jg.JoinGraph(VIEW, engine="reference")
+    with pytest.raises(jg.StoreError, match="of a handler"):
+        graph._live.change(refused)
+    assert (graph.count(), graph.insert("r", [(1, 1)]).seq) == (0, 1)
+
+
+def refused(attempt: Attempt) -> None:
+    """Meet an exception in the midst of a change, and another one as it is settled."""
+
+    def again() -> None:
+        attempt.then = None
+        raise jg.StoreError("of another handler")
+
+    attempt.then = again
+    raise jg.StoreError("of a handler")

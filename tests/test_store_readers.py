@@ -23,6 +23,7 @@ from joingraph.storage.disk import beside, files, log, log_reader, new_folder, s
 from joingraph.storage.disk.folder import Folder
 from joingraph.storage.journal import Prompt
 from tests import ENGINES
+from tests.faults import of_the_system
 
 TABLES = {"r": "CREATE TABLE r (a BIGINT, text STRING)"}
 VIEW = jg.View("SELECT a, text FROM r", TABLES)
@@ -136,6 +137,7 @@ def failing(patch: pytest.MonkeyPatch) -> None:
     """Let a write fail once all of it is written, as an interrupt may do it."""
     real = os.writev
 
+    @of_the_system
     def late(descriptor: int, parts: Any) -> int:
         real(descriptor, parts)
         raise OSError(5, "late")

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from joingraph.common.errors import StoreError
 from joingraph.engines.change_of_view import load_from, still_there
 from joingraph.plan.view import View, check_view
 from joingraph.storage.attempt import Attempt
@@ -31,8 +30,9 @@ class Durability:
         """Wait until a record is as durable as was promised; take a snapshot if one is due."""
         try:
             self._live.journal.store.sync(number)
-        except StoreError as error:
-            self._live.fail(error)
+        except BaseException as error:
+            if self._live.journal.store.failed is not None:
+                self._live.fail(error)
             raise
         self.snapshots.begin(self.snapshot_after)
 

@@ -49,6 +49,11 @@ class Store(Protocol):
         """What it can do besides: write the whole graph down. None if it cannot."""
         ...
 
+    @property
+    def failed(self) -> str | None:
+        """Why the store refuses all that follows: it has failed, and was not just interrupted."""
+        ...
+
     def append(self, record: Record) -> int:
         """Return the number of a record that now stands, greater than all before.
 

@@ -156,7 +156,8 @@ class Journal:
         with self.changed:
             self.changed.notify_all()
             try:
-                self.settle()
+                if self.store.failed is None:
+                    self.settle()
             finally:
                 self.store.close(complete=True)
 

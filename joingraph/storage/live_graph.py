@@ -143,12 +143,10 @@ class LiveGraph:
                     table = replayed.changes.table
                     attempt.changes = lambda: table
             self._finish(attempt)
-        except StoreError as error:
-            self.fail(error)
         except Exception as error:  # noqa: BLE001 - perhaps one of a signal handler: try again
             attempt.failure = error
             attempt.failures += 1
-            if attempt.failures > FAILURES_MAX:
+            if self.journal.store.failed is not None or attempt.failures > FAILURES_MAX:
                 self.fail(error)
 
     def _finish(self, attempt: Attempt) -> None:

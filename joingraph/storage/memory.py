@@ -23,6 +23,11 @@ class Memory:
         self._waiting: dict[int, pa.Table] = {}
         self._answers: dict[str, dict[int, pa.Table]] = {}  # of each source, the last
 
+    @property
+    def failed(self) -> str | None:
+        """Why it takes nothing more: it always does."""
+        return None
+
     def append(self, record: Record) -> int:
         """Number a record, which stands once it is the last; gives its number."""
         number, source = self._last[0] + 1, record.said.get("source")

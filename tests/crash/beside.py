@@ -28,6 +28,7 @@ from joingraph.pipeline.acks import Acks
 from joingraph.storage.disk import disk, log
 from tests.crash.feed import SQL, TABLES, Batch, batches
 from tests.crash.run import get_ready
+from tests.faults import of_the_system
 
 SEGMENT_BYTES = 3_000
 GROWN_BYTES = 30_000  # of log, after which a snapshot is taken by itself
@@ -92,12 +93,14 @@ def failing(chance: random.Random) -> Iterator[None]:
     name, real = "writev", os.writev
     kind = chance.choice(["short", "short", "late", "flush"])
 
+    @of_the_system
     def writev(descriptor: int, parts: Any) -> int:
         os.writev = real
         data = b"".join(parts)
         os.write(descriptor, data[: len(data) // 2] if kind == "short" else data)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
+    @of_the_system
     def fdatasync(descriptor: int) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 

@@ -154,6 +154,11 @@ class Disk:
             )
         return self.log
 
+    @property
+    def failed(self) -> str | None:
+        """Why the log takes nothing more, if it does not."""
+        return None if self.log is None else self.log.failed
+
     def append(self, record: Record) -> int:
         """Log a record; gives its number. After an exception, `settle` says whether it stands."""
         return self.writing.append(record)
@@ -297,9 +302,8 @@ class Disk:
         with suppress(IndexError):  # until there is none: two threads may clear at once
             while True:
                 self._replaced.pop().close()
-        for number in self.folder.snapshots():
-            if number < self.found.number:
-                files.unlink(self.folder.snapshot(number))
+        for number in [each for each in self.folder.snapshots() if each < self.found.number]:
+            files.unlink(self.folder.snapshot(number))
 
     def moment(self, change: int) -> Moment:
         """Name what the graph is at after a record, for other processes to bring it there."""

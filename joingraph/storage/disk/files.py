@@ -17,6 +17,12 @@ from typing import Any
 from joingraph.common import atomic_file
 from joingraph.common.errors import StoreError
 
+OWN = (  # how the files of code begin by which a store calls the system
+    str(Path(__file__).parents[2] / "_")[:-1],
+    *(str(Path(os.__file__).with_name(name)) for name in ("contextlib.py", "os.py", "pathlib")),
+    "<frozen ",  # modules that Python starts with
+)
+FLUSH = atomic_file.flush.__code__
 FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
 PARTS_MAX = 512  # buffers handed to one write
 
@@ -33,10 +39,11 @@ class File:
     file and keeps it, and no code of Python is needed to close it.
     """
 
-    __slots__ = ("__weakref__", "_opened")
+    __slots__ = ("__weakref__", "_opened", "failure")
 
     def __init__(self) -> None:
         self._opened: list[FileIO] = []
+        self.failure: Exception | None = None  # of the system, that leaves unknown what is in it
 
     @classmethod
     def open(cls, path: Path, flags: int) -> File:
@@ -62,12 +69,31 @@ class File:
 
 
 @contextmanager
-def doing(what: str, path: Path | str) -> Generator[None]:
-    """Turn a failure of the system into an error that tells what failed."""
+def doing(what: str, path: Path | str, file: File | None = None) -> Generator[None]:
+    """Turn a failure of the system into an error that tells what failed; note it in a file."""
     try:
         yield
     except OSError as error:
-        raise StoreError(f"cannot {what} {path}: {error.strerror or error}") from error
+        if is_foreign(error):
+            raise
+        failure = StoreError(f"cannot {what} {path}: {error.strerror or error}")
+        if file is not None:
+            file.failure = failure
+        raise failure from error
+
+
+def is_foreign(error: BaseException) -> bool:
+    """True if an exception was not raised by the code that it passed, but by a signal handler.
+
+    A handler in Python leaves a frame of its own in the traceback. The exception of a handler that
+    is a function of C, or one of this package, cannot be told from the system's.
+    """
+    trace = error.__traceback__
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.startswith(OWN):
+            return True
+        trace = trace.tb_next
+    return False
 
 
 def create(path: Path) -> File:
@@ -110,7 +136,7 @@ def is_same(descriptor: int, path: Path) -> bool:
 
 def size(file: File, path: Path) -> int:
     """Return a file's length."""
-    with doing("read", path):
+    with doing("read", path, file):
         return os.fstat(file.fileno()).st_size
 
 
@@ -132,14 +158,26 @@ def write_some(descriptor: int, parts: Sequence[memoryview]) -> int:
 
 
 def sync(file: File, path: Path) -> None:
-    """Wait until what was written is on the disk."""
-    with doing("flush to disk", path):
-        atomic_file.flush(file.fileno())
+    """Wait until what was written is on the disk.
+
+    The system tells a failure once. It is noted before Python looks for signals again, which it
+    does at calls: an exception of a handler cannot hide it, nor be taken for it.
+    """
+    with doing("flush to disk", path, file):
+        descriptor = file.fileno()
+        try:
+            atomic_file.flush(descriptor)
+        except OSError as error:
+            trace = error.__traceback__
+            inner = None if trace is None else trace.tb_next
+            if inner is not None and inner.tb_next is None and inner.tb_frame.f_code is FLUSH:
+                file.failure = error  # the system call's own: no handler was called
+            raise
 
 
 def cut(file: File, length: int, path: Path) -> None:
     """Take away a file's end."""
-    with doing("shorten", path):
+    with doing("shorten", path, file):
         os.ftruncate(file.fileno(), length)
 
 

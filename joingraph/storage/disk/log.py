@@ -57,7 +57,7 @@ class Log:
         self.folder, self.identity, self.durability = folder, identity, durability
         self.end = End(0, File(), 0, 0, 0, 0, "", 0)
         self.places: dict[int, tuple[int, int]] = {}  # segment and offset of kept view diffs
-        self.failed: str | None = None
+        self._failed: str | None = None
         self._writing: End | None = None
         self._is_rotating = False
         self._held: list[Any] = []
@@ -66,6 +66,12 @@ class Log:
         self._flush = Lock()  # held by the one who flushes, for all who wait
         self._flusher: Thread | None = None
         self._is_asked: SimpleQueue[bool] = SimpleQueue()  # to flush, or else to end
+
+    @property
+    def failed(self) -> str | None:
+        """Why it takes nothing more, if it does not; its file knows that a flush has failed."""
+        failure = self.end.file.failure
+        return self._failed or (None if failure is None else str(failure))
 
     @property
     def number(self) -> int:
@@ -159,14 +165,10 @@ class Log:
         whole = self._writing
         if whole is not None:
             path = self.folder.segment(self.end.first)
-            try:
-                if stands and files.size(self.end.file, path) >= whole.size:
-                    self.end = whole
-                else:
-                    files.cut(self.end.file, self.end.size, path)
-            except StoreError as error:
-                self.fail(str(error))
-                raise
+            if stands and files.size(self.end.file, path) >= whole.size:
+                self.end = whole
+            else:
+                files.cut(self.end.file, self.end.size, path)
             self._writing = None
         del self._held[self.end.held :]
 
@@ -227,14 +229,7 @@ class Log:
     def _sync_once(self) -> None:
         """Flush for all who wait, as far as the log goes now; others may append meanwhile."""
         end = self.end
-        try:
-            files.sync(end.file, self.folder.segment(end.first))
-        except BaseException as error:
-            # The system reports a failed flush once: an interrupt must not hide that it failed.
-            failure = failure_behind(error)
-            if failure is not None:
-                self.fail(str(failure))
-            raise
+        files.sync(end.file, self.folder.segment(end.first))
         self._durable = max(self._durable, end.number)
 
     def rotate(self) -> None:
@@ -251,11 +246,7 @@ class Log:
         self.flush()
         self.sync(self.end.number, anyway=True)
         first = self.end.number + 1
-        try:
-            file = files.append_to(self.folder.segment(first))
-        except StoreError as error:
-            self.fail(str(error))
-            raise
+        file = files.append_to(self.folder.segment(first))
         self._enter(self.end._replace(first=first, file=file, size=HEADER.size, kind=""))
         if self._firsts[-1] != first:
             self._firsts.append(first)
@@ -281,7 +272,7 @@ class Log:
 
     def fail(self, why: str) -> None:
         """Take nothing more: memory and disk may differ."""
-        self.failed = self.failed or why
+        self._failed = self._failed or why
 
     def close(self) -> None:
         """Say that nothing came after, and let go of the file.
@@ -319,13 +310,3 @@ class Log:
         self.fail("the process that writes it has forked this one")
         self._writing, self._held, self._flusher, self._flush = None, [], None, Lock()
         self.end.file.close()
-
-
-def failure_behind(error: BaseException) -> StoreError | None:
-    """Find the failure of the system that an exception is, or that it was raised on top of."""
-    found: BaseException | None = error
-    while found is not None and not isinstance(found, StoreError):
-        if isinstance(found, OSError):
-            return StoreError(f"cannot flush to disk: {found.strerror or found}")
-        found = found.__context__
-    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -210,3 +210,87 @@ def test_texts_of_thousands_of_digits_are_no_numbers_of_any_type(dialect: str) -
                 assert graph.count() == 0
             else:
                 graph.delete("t", [(1, text)])
+
+
+GRAPHS: list[jg.JoinGraph] = []  # which hostile values ask when they are asked themselves
+
+
+def ask_graphs() -> None:
+    for graph in GRAPHS:
+        graph.count()
+        assert graph.subscribers() is not None
+
+
+class AskingList(list[Any]):
+    """A list that asks the graph it is handed to."""
+
+    def __len__(self) -> int:
+        ask_graphs()
+        return super().__len__()
+
+    def __iter__(self) -> Iterator[Any]:
+        ask_graphs()
+        return super().__iter__()
+
+
+class AskingText(str):
+    """A text that asks the graph it is handed to."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        ask_graphs()
+        return str.__str__(self)
+
+    def __eq__(self, other: object) -> bool:
+        ask_graphs()
+        return str.__eq__(self, other)
+
+    def __hash__(self) -> int:
+        ask_graphs()
+        return str.__hash__(self)
+
+
+class AskingNumber(int):
+    """A number that asks the graph it is handed to."""
+
+    def __le__(self, other: int) -> bool:
+        ask_graphs()
+        return int.__le__(self, other)
+
+    def __int__(self) -> int:
+        ask_graphs()
+        return int.__int__(self)
+
+    def __ge__(self, other: int) -> bool:
+        ask_graphs()
+        return int.__ge__(self, other)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("is_durable", [True, False], ids=["in a folder", "in memory"])
+def test_values_that_ask_the_graph_are_read_before_it_changes(
+    engine: str, is_durable: bool, tmp_path: Path
+) -> None:
+    text, path = AskingText, tmp_path / "g" if is_durable else None
+    with jg.JoinGraph(VIEW, path, engine=engine, on_missing=text("skip")) as graph:
+        GRAPHS[:] = [graph]
+        try:
+            graph.load({"u": [(1, 1)]}, source=text("l"), position=AskingList([text("a")]))
+            subscription = graph.subscribe(text("s"), max_bytes=AskingNumber(1_000_000))
+            insert = text("insert"), text("t"), AskingList([(1, "x")])
+            for _ in range(2):
+                position = AskingList([text("5")])
+                graph.apply([insert], source=text("a"), position=position, form=text("rows"))
+            assert (graph.seq, graph.count()) == (1, 1)
+            assert subscription.next(0) is not None
+            subscription.ack(AskingNumber(1))
+            graph.expire(text("t"), text("k = 1"))
+            graph.index(text("n"))
+            graph.unsubscribe(text("s"))
+            assert (graph.seq, graph.count(), graph.subscribers()) == (2, 0, [])
+            assert graph.positions() == {"l": ("a",), "a": ("5",)}
+            assert all(type(each) is str for each in graph.positions())
+            graph.check()
+        finally:
+            GRAPHS.clear()

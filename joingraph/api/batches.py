@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from joingraph.api.subscription import is_whole
 from joingraph.common.errors import DiffError, LimitError
-from joingraph.common.names import short_repr
+from joingraph.common.names import plain, short_repr
 from joingraph.engines.contract import Ready
 from joingraph.engines.missing_rows import missing_text, set_aside
 from joingraph.engines.streaming import never_fails
@@ -84,7 +84,7 @@ class Batches:
 
     def _check_size(self, entries: Sequence[Entry], form: str) -> None:
         """Refuse a batch that may make more rows of view diffs than `max_view_diffs`."""
-        most = self.max_view_diffs
+        most = plain(self.max_view_diffs)
         if most is not None and not is_whole(most):
             raise ValueError(f"max_view_diffs is a number of rows, found {short_repr(most)}")
         if most is not None and form == "rows" and not self.maintain_only:

@@ -23,7 +23,7 @@ from joingraph.api.partitions import Partition
 from joingraph.api.reads import Reads
 from joingraph.api.subscription import WAITING_BYTES, Subscription, is_whole, subscribe, unsubscribe
 from joingraph.api.writes import Diffs, Writes
-from joingraph.common.names import short_repr
+from joingraph.common.names import plain, short_repr
 from joingraph.common.progress import Progress, shown_progress
 from joingraph.engines.choice import one_of
 from joingraph.engines.contract import Engine
@@ -80,15 +80,15 @@ class JoinGraph:
         check_view("JoinGraph(view)", view)
         if memory_limit is not None and not (is_whole(memory_limit) and memory_limit > 0):
             raise ValueError(f"memory_limit is a number of bytes, found {short_repr(memory_limit)}")
-        one_of("on_missing", on_missing, ON_MISSING)
-        one_of("durability", durability, DURABILITIES)
+        engine, lookahead = plain(engine), plain(lookahead)
+        on_missing = one_of("on_missing", on_missing, ON_MISSING)
+        durability = one_of("durability", durability, DURABILITIES)
         view, indexed = with_key_index(view, key_index)
         options = {"engine": engine, "lookahead": lookahead, "on_missing": on_missing}
         owner = Owner(view, indexed, options)
         kept_at = None if path is None else as_folder(path)
-        self._live = LiveGraph(
-            Keeping(kept_at, owner, None if readonly else durability, memory_limit)
-        )
+        limit = plain(memory_limit)
+        self._live = LiveGraph(Keeping(kept_at, owner, None if readonly else durability, limit))
         self._durability = Durability(self._live)
         self._writes = Writes(self._live, self._durability)
         self._reads = Reads(self._live)
@@ -157,7 +157,7 @@ class JoinGraph:
             raise ValueError(
                 f"snapshot_after is a number of bytes, or None; found {short_repr(after)}"
             )
-        self._durability.snapshot_after = after
+        self._durability.snapshot_after = plain(after)
 
     def load(
         self, tables: Mapping[str, object], *, source: str | None = None, position: object = None

@@ -16,7 +16,7 @@ from functools import partial
 import pyarrow as pa
 
 from joingraph.common.errors import StoreError
-from joingraph.common.names import OWN_CHARS_MAX, is_name, short_repr
+from joingraph.common.names import OWN_CHARS_MAX, is_name, plain, short_repr
 from joingraph.storage.journal import Journal
 from joingraph.storage.record import Record
 from joingraph.view_diffs.factorised import Factorised
@@ -82,7 +82,7 @@ class Subscription:
 
     def ack(self, seq: int) -> None:
         """Say that all view diffs up to a batch are done with; they never come again."""
-        journal = self._journal
+        journal, seq = self._journal, plain(seq)
         journal.check_process()
         with journal.changed, journal.idle_turn():
             acked = journal.subscriber(self.name).acked
@@ -118,6 +118,7 @@ def as_rows(changes: pa.Table) -> Forms:
 
 def subscribe(journal: Journal, name: str, *, max_bytes: int, when_full: object) -> Subscription:
     """Find a subscriber, or make it, to be told of the batches from now on."""
+    name, max_bytes, when_full = plain(name), plain(max_bytes), plain(when_full)
     if not is_name(name):
         raise StoreError(
             f"a subscriber is named by 1 to {OWN_CHARS_MAX} characters, found {short_repr(name)}"
@@ -149,6 +150,7 @@ def subscribe(journal: Journal, name: str, *, max_bytes: int, when_full: object)
 
 def unsubscribe(journal: Journal, name: str) -> None:
     """Forget a subscriber."""
+    name = plain(name)
     journal.check_process()
     with journal.changed, journal.idle_turn():
         if not is_name(name) or name not in journal.state.subscribers:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from joingraph.api.batches import Batches
 from joingraph.api.durability import Durability
 from joingraph.common.errors import DiffError
-from joingraph.common.names import plain_items
+from joingraph.common.names import plain, plain_items
 from joingraph.engines.choice import one_of
 from joingraph.engines.streaming import Stream, do_nothing, never_fails, one_table
 from joingraph.reads.expire import bind_expiry
@@ -22,6 +22,7 @@ from joingraph.reads.requests import indexable
 from joingraph.storage.attempt import Attempt
 from joingraph.storage.journal import Prompt
 from joingraph.storage.live_graph import LiveGraph
+from joingraph.storage.positions import read_position
 from joingraph.storage.record import Record
 from joingraph.tables.batch import Entry, find_table, read_batch
 from joingraph.tables.rows_in import to_table
@@ -53,6 +54,7 @@ class Writes:
         live = self._live
         with live.lock:
             live.begin_writing()
+            source, position = read_position(source, position) or (None, None)
             if live.journal.known(source, position) is not None:
                 return
             entries: list[Entry] = []
@@ -82,9 +84,10 @@ class Writes:
     ) -> ViewDiff:
         """Apply a batch, or answer as it was answered when its position was applied."""
         live = self._live
-        one_of("form", form, FORMS)
+        form = one_of("form", form, FORMS)
         with live.lock:
             live.begin_writing()
+            source, position = read_position(source, position) or (None, None)
             again = live.journal.admit(source, position)
             if again is not None:
                 rows = live.journal.answer(again, live.view.schema)
@@ -107,7 +110,7 @@ class Writes:
     def what_if(self, batch: Diffs, *, form: str = "rows") -> ViewDiff:
         """Return the view diffs that a batch would make: it is applied and taken back."""
         live = self._live
-        one_of("form", form, FORMS)
+        form = one_of("form", form, FORMS)
         with live.lock:
             live.recover()
             entries = self._read(batch)
@@ -134,6 +137,7 @@ class Writes:
         with live.lock:
             live.begin_writing()
             live.journal.make_room()
+            table, where = plain(table), plain(where)
             conditions = bind_expiry(live.view.plan, find_table(table, live.view.tables), where)
             generate = diffs and not self.batches.maintain_only
             said, seq = {"table": table, "where": where}, live.journal.state.seq + 1

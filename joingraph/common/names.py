@@ -45,6 +45,22 @@ def plain_items(given: object, said: str) -> list[tuple[str, Any]]:
     return items
 
 
+def plain(value: Any) -> Any:
+    """Return a text or a number of a caller's class as one of Python's own.
+
+    A method of that class may do anything, such as ask the graph that is being changed.
+
+    >>> class Loud(str):
+    ...     def __str__(self):
+    ...         return self.upper()
+    >>> plain(Loud("a"))
+    'a'
+    """
+    if isinstance(value, str):
+        return str.__str__(value)
+    return int.__index__(value) if isinstance(value, int) and type(value) is not bool else value
+
+
 def is_unicode(text: str) -> bool:
     """Hold of a text that can be written as UTF-8: it has no half of a surrogate pair."""
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 
-from joingraph.common.names import short_repr
+from joingraph.common.names import plain, short_repr
 from joingraph.engines.contract import Engine
 from joingraph.engines.plain import ReferenceEngine
 from joingraph.plan.view import View
@@ -28,9 +28,11 @@ def make_engine(view: View, engine: str, lookahead: str, key_index: Sequence[str
     return ReferenceEngine(view.plan, lookahead, key_index)
 
 
-def one_of(option: str, asked: object, known: Sequence[str]) -> None:
-    """Refuse an option that is not known."""
-    if not isinstance(asked, str) or asked not in known:
+def one_of(option: str, asked: object, known: Sequence[str]) -> str:
+    """Return an option as a plain text; refuse one that is not known."""
+    found = plain(asked)
+    if not isinstance(found, str) or found not in known:
         raise ValueError(
             f"{option}={short_repr(asked)} is not known; choose one of {', '.join(known)}"
         )
+    return found

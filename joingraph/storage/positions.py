@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from joingraph.common.errors import DiffError
-from joingraph.common.names import OWN_CHARS_MAX, is_name, is_unicode, short_repr
+from joingraph.common.names import OWN_CHARS_MAX, is_name, is_unicode, plain, short_repr
 
 POSITIONS_KEPT = 1_024  # of each source, the latest; an older batch is not answered again
 SOURCES_MAX = 10_000
@@ -58,15 +58,17 @@ def read_position(source: object, position: object) -> tuple[str, Position] | No
         raise DiffError(
             f"source is a name of 1 to {OWN_CHARS_MAX} characters, found {short_repr(source)}"
         )
-    return source, as_position(position)
+    return plain(source), as_position(position)
 
 
 def as_position(given: object) -> Position:
     """Read a position; lists and tuples are the same."""
-    if isinstance(given, (list, tuple)) and given and all(map(is_part, given)):
-        return tuple(given)
+    parts = tuple(given) if isinstance(given, (list, tuple)) else ()
+    if parts and all(map(is_part, parts)):
+        return tuple(map(plain, parts))
     if is_part(given):
-        return given  # type: ignore[return-value]  # which it has just been found to be
+        found: Position = plain(given)
+        return found
     raise DiffError(
         "position is an integer, a text, or a list of them, greater with every batch of the source;"
         f" found {short_repr(given)}"

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from joingraph.common.errors import DiffError
-from joingraph.common.names import quoted, short_repr, suggest
+from joingraph.common.names import plain, quoted, short_repr, suggest
 from joingraph.expressions import texts
 from joingraph.tables.rows_in import to_table
 from joingraph.tables.table import Table
@@ -57,7 +57,7 @@ def read_entry(
 ) -> Entry:
     """Check one entry: its operation, its table, its rows."""
     parts: list[Any] = list(entry) if isinstance(entry, (tuple, list)) else []
-    operation = parts[0] if len(parts) > 1 and isinstance(parts[0], str) else ""
+    operation = plain(parts[0]) if len(parts) > 1 and isinstance(parts[0], str) else ""
     if operation not in SIDES:
         raise DiffError(
             f"entry {place} of the batch is no diff: {short_repr(entry, 200)}; write it as"

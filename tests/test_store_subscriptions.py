@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import joingraph as jg
+from joingraph.api.subscription import Subscription
 from joingraph.storage import journal
 
 SQL = "SELECT r.a, s.b FROM r JOIN s ON r.k = s.k"
@@ -179,3 +183,57 @@ def test_an_unknown_subscriber_or_option_is_refused(folder: Path | None) -> None
         ):
             with pytest.raises(jg.StoreError):
                 call()
+
+
+def test_a_closed_graph_tells_what_it_ended_with_and_refuses_all_else(folder: Path | None) -> None:
+    graph = made(folder)
+    subscription = graph.subscribe("a")
+    other = graph.subscribe("b")
+    diff = insert(graph, 1, source="r", position=10)
+    assert subscription.next(0) is not None
+    waiting = subscription.waiting_bytes()
+    graph.close()
+    calls: list[Callable[[], object]] = [
+        partial(other.next, 0),
+        partial(other.told, diff),
+        partial(subscription.ack, diff.seq),
+        partial(graph.subscribe, "a"),
+        partial(graph.subscribe, "c"),
+        partial(graph.unsubscribe, "a"),
+        partial(graph.what_if, []),
+        partial(graph.fanout, []),
+        partial(graph.apply, []),
+        graph.snapshot if folder else graph.count,
+        graph.count,
+    ]
+    for call in calls * 2:
+        with pytest.raises(jg.StoreError, match="the graph is closed"):
+            call()
+    graph.close()
+    assert (graph.seq, graph.positions(), graph.quarantined()) == (1, {"s": 0, "r": 10}, [])
+    assert (graph.subscribers(), subscription.waiting_bytes()) == (["a", "b"], waiting)
+
+
+def test_a_graph_is_closed_beside_a_thread_that_acknowledges(tmp_path: Path) -> None:
+    for number in range(10):
+        graph, raised = made(tmp_path / str(number)), list[BaseException]()
+        subscription = graph.subscribe("a")
+        for each in range(20):
+            insert(graph, each)
+        thread = threading.Thread(target=acknowledge, args=(subscription, raised))
+        thread.start()
+        time.sleep(number / 2_000)
+        graph.close()
+        thread.join()
+        assert [str(error) for error in raised] == ["the graph is closed; open it again"]
+
+
+def acknowledge(subscription: Subscription, raised: list[BaseException]) -> None:
+    """Acknowledge whatever comes, till an exception."""
+    try:
+        while True:
+            diff = subscription.next(1)
+            if diff is not None:
+                subscription.ack(diff.seq)
+    except BaseException as error:  # noqa: BLE001  # any of them is judged by the caller
+        raised.append(error)

@@ -66,6 +66,7 @@ class Subscription:
         journal = self._journal
         journal.check_process()
         with journal.changed:
+            journal.check_open()
             found = journal.next_after(self._seen)
         if found is None or found.seq != diff.seq:
             return False

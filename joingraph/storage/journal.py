@@ -105,6 +105,7 @@ class Journal:
         midst this one was made.
         """
         self.check_turn()
+        self.check_open()
         self.settle()
         return self.busy
 
@@ -205,7 +206,7 @@ class Journal:
 
     def settle_idle(self) -> None:
         """Finish a commit that was interrupted; one that is under way is left alone."""
-        if self._commit is not None and not self.busy.locked():
+        if self._commit is not None and self._is_open and not self.busy.locked():
             self.settle()
 
     def _stand(self, record: Record, number: int) -> None:

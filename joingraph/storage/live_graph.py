@@ -87,9 +87,9 @@ class LiveGraph:
     def change(self, work: Callable[[Attempt], Made]) -> Made:
         """Do what changes the graph, whole or not at all; the caller holds the graph's lock."""
         with self.turn():
+            self.engine.keep()  # or it refuses, as nothing is possible any more
             attempt = self.attempt = Attempt(self.journal.store.settle()[0])
             try:
-                self.engine.keep()
                 self.version += 1
                 made = work(attempt)
                 if not attempt.is_streaming:

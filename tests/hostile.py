@@ -131,6 +131,11 @@ def deep() -> list[Any]:
     return found
 
 
+def far() -> pa.Array:
+    """Give a date that Python does not have."""
+    return pa.array([4_000_000], pa.int32()).cast(pa.date32())
+
+
 VALUES: dict[str, Callable[[], Any]] = {
     "None": lambda: None,
     "True": lambda: True,
@@ -186,7 +191,14 @@ VALUES: dict[str, Callable[[], Any]] = {
     "no columns": lambda: pa.table({}),
     "schema": lambda: pa.schema([("k", pa.int64())]),
     "scalar": lambda: pa.scalar(1),
-    "far": lambda: pa.array([4_000_000], pa.int32()).cast(pa.date32())[0],
+    "list scalar": lambda: pa.scalar([1]),
+    "deep scalar": lambda: pa.scalar([{"a": [1]}]),
+    "map scalar": lambda: pa.scalar([("a", 1)], pa.map_(pa.string(), pa.int64())),
+    "struct of far": lambda: pa.StructArray.from_arrays([far()], ["d"])[0],
+    "union scalar": lambda: pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [far()])[0],
+    "interval": lambda: pa.scalar((1, 2, 3), pa.month_day_nano_interval()),
+    "run": lambda: pa.RunEndEncodedArray.from_arrays([1], [5])[0],
+    "far": lambda: far()[0],
     "view": lambda: jg.View("SELECT k FROM t", {"t": "CREATE TABLE t (k INT)"}),
     "module": lambda: sys,
     "slice": lambda: slice(None),

@@ -294,3 +294,26 @@ def test_values_that_ask_the_graph_are_read_before_it_changes(
             graph.check()
         finally:
             GRAPHS.clear()
+
+
+def test_nested_values_are_refused_in_columns_of_every_type() -> None:
+    kinds = ("BOOLEAN", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(10, 2)", "STRING", "BINARY")
+    kinds += ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
+    columns = ", ".join(f"c{at} {kind}" for at, kind in enumerate(kinds))
+    names = [f"c{at}" for at in range(len(kinds))]
+    view = jg.View(f"SELECT {', '.join(names)} FROM t", {"t": f"CREATE TABLE t ({columns})"})
+    graph = jg.JoinGraph(view, engine="reference")
+    for value in ("list scalar", "deep scalar", "map scalar", "union scalar", "interval", "run"):
+        for name in names:
+            row = {each: VALUES[value]() if each == name else None for each in names}
+            for call in (
+                lambda r: graph.insert("t", [r]),
+                lambda r: graph.insert("t", [tuple(r.values())]),
+                lambda r: graph.delete("t", [r]),
+                lambda r: graph.what_if([("insert", "t", [r])]),
+                graph.why,
+                graph.why_not,
+            ):
+                with pytest.raises(jg.DiffError, match=f'column "{name}" is '):
+                    call(row)
+    assert (graph.seq, graph.count()) == (0, 0)

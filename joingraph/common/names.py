@@ -7,6 +7,8 @@ from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any, TypeGuard
 
+import pyarrow as pa
+
 NAME_CHARS_MAX = 60
 OWN_CHARS_MAX = 200  # of a name that a caller gives to a source or a subscriber
 
@@ -33,7 +35,8 @@ def short_repr(value: object, most: int = 100) -> str:
 
 def plain_items(given: object, said: str) -> list[tuple[str, Any]]:
     """Return what a caller's mapping of names holds, read once; else TypeError with what to say."""
-    if not isinstance(given, Mapping):
+    # A map of pyarrow says that it is a mapping, and is one in part.
+    if not isinstance(given, Mapping) or isinstance(given, pa.Scalar):
         raise TypeError(f"{said}; found {type(given).__name__}")
     try:
         items = list(given.items())

@@ -12,6 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from joingraph.common.names import short_repr
+
+TEXT_CHARS_MAX = 10_000  # of a nested value
 # UnicodeError, ArrowInvalid and ZoneInfoNotFoundError are among them.
 UNHOLDABLE = (ArithmeticError, ImportError, LookupError, OSError, ValueError)
 
@@ -65,8 +68,12 @@ def scalar_text(scalar: pa.Scalar) -> str:
 
     >>> scalar_text(pa.scalar(4_000_000, pa.int32()).cast(pa.date32()))
     '12921-08-18'
+    >>> scalar_text(pa.scalar([1, 2]))
+    '[1, 2]'
     """
     try:
         return str(scalar.cast(pa.string()))
+    except pa.ArrowNotImplementedError:  # it is nested, or of a type that has no text
+        return short_repr(python_value(scalar), TEXT_CHARS_MAX)
     except UNHOLDABLE:  # a zone that Arrow does not know, or bytes that are no text
         return str(pa.array([scalar], scalar.type)).strip("[] \n")

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from joingraph import spark
     from joingraph.api.join_graph import JoinGraph, open
     from joingraph.plan.view import View
-    from joingraph.view_diffs.apply_idiffs import apply_idiffs
+    from joingraph.view_diffs.idiffs import apply_idiffs
     from joingraph.view_diffs.view_diff import ViewDiff
 
 __all__ = [
@@ -61,7 +61,7 @@ _home_of = {
     "JoinGraph": "joingraph.api.join_graph",
     "View": "joingraph.plan.view",
     "ViewDiff": "joingraph.view_diffs.view_diff",
-    "apply_idiffs": "joingraph.view_diffs.apply_idiffs",
+    "apply_idiffs": "joingraph.view_diffs.idiffs",
     "open": "joingraph.api.join_graph",
     "spark": "joingraph.spark",
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import joingraph as jg
@@ -98,6 +99,8 @@ DOORS: dict[str, Door] = {
     "apply_idiffs": lambda g, v: g.insert("t", []).idiffs().apply_idiffs(v),
     "apply_idiffs table": lambda g, v: jg.JoinGraph(VIEW, engine="reference")
     .insert("t", []).idiffs().apply_idiffs(sqlite3.connect(":memory:"), v),
+    "apply_idiffs idiffs": lambda _, v: jg.apply_idiffs(pa.table({"k": [1]}), v),
+    "apply_idiffs all": lambda _, v: jg.apply_idiffs(v, v, v),
     "snapshot_after": lambda g, v: setattr(g, "snapshot_after", v),
     "max_view_diffs": lambda g, v: setattr(g, "max_view_diffs", v) or g.insert("t", []),
     "compile": lambda g, v: g.compile(v),

@@ -15,8 +15,7 @@ import pytest
 import joingraph as jg
 from joingraph.engines.plain import ReferenceEngine
 from joingraph.plan.view import View
-from joingraph.view_diffs.apply_idiffs import apply_idiffs
-from joingraph.view_diffs.idiffs import IDiff, IDiffs
+from joingraph.view_diffs.idiffs import IDiff, IDiffs, apply_idiffs
 from joingraph.view_diffs.idiffs_sql import idiffs_sql
 
 TABLES = {

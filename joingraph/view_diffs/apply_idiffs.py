@@ -31,16 +31,8 @@ if TYPE_CHECKING:
 Target = TypeVar("Target")
 
 
-def apply_idiffs(target: Target, idiffs: IDiffs, table: TableName | None = None) -> Target:
-    """Apply i-diffs to an Arrow table, and give the new one; or to a table behind a connection.
-
-    >>> from joingraph.view_diffs.idiffs import IDiff, IDiffs
-    >>> feed = pa.table({"fan": ["bob", "eve"], "tweetId": [7, 7], "text": ["a", "a"]})
-    >>> text = pa.table({"tweetId": [7], "text": ["b"]})
-    >>> update = IDiffs(feed.schema, (IDiff("update", "T", ("tweetId",), text),))
-    >>> apply_idiffs(feed, update)["text"].to_pylist()
-    ['b', 'b']
-    """
+def apply_to_copy(target: Target, idiffs: IDiffs, table: TableName | None) -> Target:
+    """Apply i-diffs to an Arrow table, and give the new one; or to a table behind a connection."""
     for part in idiffs.parts:
         check_keys(part)
     opened: Any = target

@@ -35,7 +35,7 @@ from joingraph.expressions.texts import taken
 from joingraph.expressions.words import Word
 from joingraph.plan.keyed import Keyed, shared_columns, view_key
 from joingraph.plan.model import Plan
-from joingraph.view_diffs.apply_idiffs import apply_idiffs
+from joingraph.view_diffs.apply_idiffs import apply_to_copy
 from joingraph.view_diffs.idiffs_sql import Statement, TableName, idiffs_sql
 from joingraph.view_diffs.view_diff import META, signed_counts, word_rows
 
@@ -101,7 +101,7 @@ class IDiffs:
 
         Or to a table of DuckDB or SQLite, named behind its connection, in one transaction.
         """
-        return apply_idiffs(target, self, table)
+        return apply_to_copy(target, self, table)
 
     def sql(self, table: TableName) -> list[Statement]:
         """Write them as PostgreSQL reads them, to be executed in order in one transaction."""
@@ -110,6 +110,24 @@ class IDiffs:
     def tables(self) -> dict[tuple[str, str], pa.Table]:
         """Give the diffs by alias and kind; whole rows, which are of no alias, by ""."""
         return {(part.alias, part.kind): part.table for part in self.parts}
+
+
+def apply_idiffs(target: Target, idiffs: IDiffs, table: TableName | None = None) -> Target:
+    """Apply i-diffs to an Arrow table, and give the new one; or to a table behind a connection.
+
+    >>> feed = pa.table({"fan": ["bob", "eve"], "tweetId": [7, 7], "text": ["a", "a"]})
+    >>> text = pa.table({"tweetId": [7], "text": ["b"]})
+    >>> update = IDiffs(feed.schema, (IDiff("update", "T", ("tweetId",), text),))
+    >>> apply_idiffs(feed, update)["text"].to_pylist()
+    ['b', 'b']
+    """
+    given: object = idiffs
+    if not isinstance(given, IDiffs):
+        raise TypeError(
+            "apply_idiffs(target, idiffs) takes what ViewDiff.idiffs() gives; found"
+            f" {type(given).__name__}"
+        )
+    return given.apply_idiffs(target, table)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,8 @@ import duckdb
 import pyarrow as pa
 
 import joingraph as jg
-from joingraph.view_diffs.apply_idiffs import apply_idiffs
 from joingraph.view_diffs.formats import FORMS
-from joingraph.view_diffs.idiffs import IDiff, IDiffs
+from joingraph.view_diffs.idiffs import IDiff, IDiffs, apply_idiffs
 from joingraph.view_diffs.view_diff import ViewDiff, listed
 from tests.bags import Change, Row, bag, difference, fold, pairs, shift
 

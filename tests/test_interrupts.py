@@ -9,10 +9,12 @@ from functools import partial
 from pathlib import Path
 from types import FrameType
 
+import pyarrow as pa
 import pytest
 
 import joingraph as jg
 from joingraph.api.subscription import Subscription
+from joingraph.engines.streaming import Stream, do_nothing, one_table
 from tests import ENGINES
 from tests.crash import interrupts
 from tests.crash.interrupting import Interrupted, stepped
@@ -195,3 +197,16 @@ def test_a_close_that_was_interrupted_is_done_once_more_and_closes_nothing_else(
         jg.open(tmp_path / str(at)).close()
         at, came = at + 1, closed.closed == at
     assert at > 3
+
+
+def test_a_stream_interrupted_as_it_is_made_ends_in_silence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ignored = list[object]()
+    monkeypatch.setattr(sys, "unraisablehook", lambda args: ignored.append(args.exc_type))
+    at, came = 0, 1
+    while came:
+        came, _ = stepped(partial(Stream, one_table(pa.table({})), do_nothing), [at])
+        at += 1
+    assert at > 3
+    assert set(ignored) <= {Interrupted}

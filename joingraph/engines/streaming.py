@@ -34,11 +34,14 @@ def never_fails(plan: Plan) -> bool:
 class Stream(Iterator[pa.RecordBatch]):
     """The blocks of a batch. Closing it early, or forgetting it, finishes the batch."""
 
+    _is_made = False  # until then there is nothing to close
+
     def __init__(self, tables: Generator[pa.Table], end: Callable[[], None]) -> None:
         self._tables, self._end = tables, end
         self._blocks: Iterator[pa.RecordBatch] = iter(())
         self._making = RLock()
         FORKS.watch(self._forked, self._making)
+        self._is_made = True
 
     def _forked(self, whole: bool) -> None:
         """Go on in a forked child with a copy of the graph, unless a block was being made."""
@@ -80,7 +83,8 @@ class Stream(Iterator[pa.RecordBatch]):
         self.close()
 
     def __del__(self) -> None:
-        self.close()
+        if self._is_made:
+            self.close()
 
 
 def do_nothing() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
+from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
@@ -249,3 +252,10 @@ def test_64_relations_are_created_loaded_and_read() -> None:
         graph.insert(f"t{i * 37 % 64}", [(row, row) for row in range(10)])
     assert sorted(graph.to_arrow()["a"].to_pylist()) == list(range(10))
     graph.check()
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_graph_is_not_copied(graph: jg.JoinGraph, copied: Callable[[object], object]) -> None:
+    with pytest.raises(TypeError, match="a graph is not copied"):
+        copied(graph)
+    assert graph.count() == 0

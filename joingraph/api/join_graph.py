@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import pyarrow as pa
 
@@ -92,6 +92,13 @@ class JoinGraph:
         self._durability = Durability(self._live)
         self._writes = Writes(self._live, self._durability)
         self._reads = Reads(self._live)
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be copied or pickled: there is one graph in one place."""
+        raise TypeError(
+            "a graph is not copied, and not pickled: hand graph.partitions(n) to other processes,"
+            " or open its folder there with joingraph.open(path, readonly=True)"
+        )
 
     def __enter__(self) -> Self:
         return self

@@ -20,7 +20,10 @@ class TimedOut(Exception):
     """What another one raises."""
 
 
-RAISED = (Interrupted, TimedOut)
+RAISED = (
+    *(Interrupted, TimedOut, OSError, TimeoutError),
+    *(jg.StoreError, jg.DiffError, jg.LimitError),  # of another graph
+)
 
 
 @contextmanager
@@ -98,7 +101,7 @@ def signalled(
             do()
         finally:
             is_over = True  # before Python looks for signals again
-    except (*RAISED, jg.JoinGraphError):
+    except (Interrupted, jg.JoinGraphError):
         pass
     except Exception:
         if not came:

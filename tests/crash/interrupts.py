@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import random
 import sys
 import tempfile
@@ -23,8 +24,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import joingraph as jg
+from joingraph.api.subscription import Subscription
 from joingraph.engines.compiled.warm import use_every_kernel
 from joingraph.storage.disk import log
 from tests import ENGINES, LOOKAHEADS
@@ -84,6 +87,7 @@ class Case:
         self.mirror = jg.JoinGraph(self.view, engine="reference", **options)
         self.rows: Rows = {name: [] for name in tables}
         self.number = 0
+        self.held = WeakKeyDictionary[jg.JoinGraph, Subscription]()
         if chance.random() < 0.4:
             self.graph.subscribe("s")
             self.mirror.subscribe("s")
@@ -173,6 +177,12 @@ class Case:
                 for diff in subscription:
                     subscription.ack(diff.seq)
 
+        def ack_next(graph: jg.JoinGraph) -> None:
+            subscription = self.subscription(graph)
+            diff = subscription.next(0)
+            if diff is not None:
+                subscription.ack(diff.seq)
+
         def snapshot(graph: jg.JoinGraph) -> None:
             if graph is not self.mirror and self.path is not None:
                 graph.snapshot()
@@ -180,14 +190,33 @@ class Case:
         def reopen(graph: jg.JoinGraph) -> None:
             if graph is not self.mirror and self.path is not None:
                 graph.close()
+                graph.close()
                 self.graph = self.make()
 
         return [
             ("reopen", reopen),
             ("acknowledge", acknowledge),
+            ("ack", ack_next),
+            ("subscribe", lambda g: g.subscribe("s")),
+            ("unsubscribe", lambda g: g.unsubscribe("s")),
             ("snapshot", snapshot),
             ("rebuild", lambda g: g.rebuild(self.view)),
         ]
+
+    def subscription(self, graph: jg.JoinGraph) -> Subscription:
+        """Return a subscription that goes on from call to call, even if it was unsubscribed."""
+        if graph not in self.held:
+            if "s" not in graph.subscribers():
+                raise jg.StoreError("there is no subscriber")
+            self.held[graph] = graph.subscribe("s")
+        return self.held[graph]
+
+    def close(self) -> None:
+        """Close the graph beside files of others, which stay open."""
+        with open(os.devnull) as one, open(os.devnull) as other:
+            self.graph.close()
+            self.graph.close()
+            assert os.fstat(one.fileno()).st_ino == os.fstat(other.fileno()).st_ino
 
     def state(self, graph: jg.JoinGraph) -> tuple[object, ...]:
         """Read all that a graph tells."""
@@ -213,7 +242,7 @@ class Case:
         """Interrupt a call; gives how the graph is after it, compared with the mirror."""
         before, times = self.state(self.mirror), self.interrupted(call)
         if call.name == "reopen" and self.path is not None:
-            self.graph.close()
+            self.close()
             self.graph = self.make()
         found, result = self.answer(), ""
         if found is None and self.path is None:

@@ -74,6 +74,7 @@ class Journal:
         self.snapping = Lock()  # held while a snapshot is made
         self.recover: Callable[[], None] = do_nothing  # settles what is in doubt of the graph
         self.busy = Lock()  # held by the call that changes the graph, inside the graph's lock
+        self.is_carrying = False  # True from a record's replay to the note of it
         self._commit: Commit | None = None  # that has begun and has not ended
 
     def check_writing(self) -> None:

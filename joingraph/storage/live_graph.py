@@ -208,11 +208,11 @@ class LiveGraph:
         except Stale:
             self.attempt = None
             self._reopen(disk)
-        except JoinGraphError:
-            self.attempt = None  # what is refused changes nothing
-            raise
-        except BaseException:
-            self._cut_short()
+        except BaseException as error:
+            if isinstance(error, JoinGraphError) and not self.journal.is_carrying:
+                self.attempt = None  # what is refused changes nothing
+            else:
+                self._cut_short()
             raise
         self.attempt = None
 

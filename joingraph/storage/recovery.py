@@ -93,9 +93,10 @@ def replay_all(
             if step.number <= disk.found.number:
                 journal.tell(step.record, step.number)
             else:
-                quarantined += carry_out(step, disk, engine, generate=is_last)
+                quarantined += carry_out(step, disk, engine, journal, generate=is_last)
                 journal.note(step.record, step.number)
             done = step.end
+            journal.is_carrying = False
     except BaseException:
         disk.go_back(done)
         raise
@@ -106,16 +107,20 @@ def replay_all(
         )  # fmt: skip
 
 
-def carry_out(step: Step, disk: Disk, engine: Engine, *, generate: bool) -> list[Quarantined]:
+def carry_out(
+    step: Step, disk: Disk, engine: Engine, journal: Journal, *, generate: bool
+) -> list[Quarantined]:
     """Carry out a record of the log; return the diffs that it set aside."""
     owner = disk.owner
     engine.keep()
+    journal.is_carrying = True
     try:
         checks = partial(checked, tables=owner.view.tables, key_index=owner.key_index)
         record = step.record._replace(entries=list(map(checks, step.record.entries)))
         replayed = replay(record, engine, owner.view, generate=generate)
     except JoinGraphError as error:
         engine.undo()
+        journal.is_carrying = False
         where = disk.folder.segment(step.first)
         raise StoreError(f"{where}: record {step.number} cannot be replayed: {error}") from error
     if generate and replayed.changes is not None:

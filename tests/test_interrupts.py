@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
+from joingraph.api.settled import Settled
 from joingraph.api.subscription import Subscription
 from joingraph.engines.streaming import Stream, do_nothing, one_table
 from tests import ENGINES
@@ -210,3 +211,44 @@ def test_a_stream_interrupted_as_it_is_made_ends_in_silence(
         at += 1
     assert at > 3
     assert set(ignored) <= {Interrupted}
+
+
+@pytest.mark.parametrize("error", [Interrupted, jg.StoreError])
+def test_a_refresh_that_is_interrupted_carries_no_batch_out_twice(
+    error: type[BaseException], tmp_path: Path
+) -> None:
+    at, came = 0, 1
+    with made("reference", tmp_path / "graph") as graph:
+        graph.load({"follower": [(1, 5)]})
+        while came:
+            before = graph.count()
+            with jg.open(tmp_path / "graph", readonly=True) as reader:
+                graph.insert("tweet", [(1, at)])
+                came, _ = stepped(reader.refresh, [at], error)
+                with suppress(jg.StoreError):
+                    assert reader.count() in (before, before + 1), f"at step {at}"
+                reader.refresh()
+                assert (reader.count(), reader.seq) == (before + 1, graph.seq), f"at step {at}"
+                reader.check()
+            at += 5
+            if at % 100 == 0:
+                graph.snapshot()
+
+
+def test_a_stream_that_was_never_handed_out_holds_nothing_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two interrupts: as it is made, and as that is settled."""
+
+    def interrupted(*_: object) -> None:
+        raise Interrupted
+
+    batch = [("insert", "tweet", [(1, 1)])]
+    _, steps = stepped(partial(made("reference", None).stream, batch), [])
+    for at in range(int(steps) - 60, int(steps)):
+        graph = made("reference", None)
+        graph.load({"follower": [(1, 5)]})
+        with monkeypatch.context() as patch:
+            patch.setattr(Settled, "_resolve", interrupted)
+            stepped(partial(graph.stream, batch), [at])
+        assert graph.count() == graph.seq, f"at step {at}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from weakref import ref
 
 import pyarrow as pa
 
@@ -170,7 +171,7 @@ class Writes:
                 self.batches.refuse(entries, refused)
                 self.batches.set_aside(attempt, record, refused)
                 number = live.commit(attempt, record)
-                attempt.tables = tables
+                attempt.tables = ref(tables)
                 return number, Stream(tables, partial(self._streamed, attempt))
 
             number, stream = live.change(begin)

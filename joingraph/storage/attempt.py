@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from inspect import GEN_CLOSED, getgeneratorstate
+from weakref import ref
 
 import pyarrow as pa
 
@@ -32,7 +33,7 @@ class Attempt:
     is_done: bool = False  # carried out to its end in memory
     quarantined: list[Quarantined] | None = None  # of the graph, once it stands
     changes: Callable[[], pa.Table] | None = None  # view diffs that were not logged
-    tables: Generator[pa.Table] | None = None  # a stream of its view diffs
+    tables: ref[Generator[pa.Table]] | None = None  # its view diffs, while a stream has them
     then: Callable[[], None] | None = None  # what is left to do; twice is as good as once
     failure: Exception | None = None  # of settling it
     failures: int = 0
@@ -40,7 +41,8 @@ class Attempt:
     @property
     def is_streaming(self) -> bool:
         """True if its view diffs are still being taken."""
-        return self.tables is not None and getgeneratorstate(self.tables) != GEN_CLOSED
+        tables = None if self.tables is None else self.tables()
+        return tables is not None and getgeneratorstate(tables) != GEN_CLOSED
 
     def standing(self, last: tuple[int, str]) -> int | None:
         """Return the number of its record if it stands, given the last record's number and kind."""

@@ -95,6 +95,7 @@ class LiveGraph:
                 if not attempt.is_streaming:
                     self._finish(attempt)
             except BaseException:
+                attempt.tables = None  # which were not handed out
                 self._resolve(attempt)
                 raise
         return made

@@ -35,7 +35,7 @@ class Attempt:
     changes: Callable[[], pa.Table] | None = None  # view diffs that were not logged
     tables: ref[Generator[pa.Table]] | None = None  # its view diffs, while a stream has them
     then: Callable[[], None] | None = None  # what is left to do; twice is as good as once
-    failure: Exception | None = None  # of settling it
+    failure: str = ""  # of settling it; an exception itself would hold the stream in its frames
     failures: int = 0
 
     @property

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from joingraph.common.errors import JoinGraphError, StoreError
 from joingraph.common.forks import FORKS, refused_in_child
+from joingraph.common.names import short_repr
 from joingraph.engines.contract import Engine
 from joingraph.engines.stand_in import has_failed, stand_in
 from joingraph.graph.blocks import Block
@@ -124,7 +125,7 @@ class LiveGraph:
             self._resolve(attempt)
             if self.attempt is attempt:
                 raise StoreError(
-                    f"the last change was interrupted, and so was settling it: {attempt.failure!r};"
+                    f"the last change was interrupted, and so was settling it: {attempt.failure};"
                     " ask once more"
                 )
 
@@ -145,7 +146,7 @@ class LiveGraph:
                     attempt.changes = lambda: table
             self._finish(attempt)
         except Exception as error:  # noqa: BLE001 - perhaps one of a signal handler: try again
-            attempt.failure = error
+            attempt.failure = short_repr(error)
             attempt.failures += 1
             if self.journal.store.failed is not None or attempt.failures > FAILURES_MAX:
                 self.fail(error)

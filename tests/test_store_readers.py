@@ -137,12 +137,11 @@ def failing(patch: pytest.MonkeyPatch) -> None:
     """Let a write fail once all of it is written, as an interrupt may do it."""
     real = os.writev
 
-    @of_the_system
     def late(descriptor: int, parts: Any) -> int:
         real(descriptor, parts)
         raise OSError(5, "late")
 
-    patch.setattr(os, "writev", late)
+    patch.setattr(os, "writev", of_the_system(late))
 
 
 @pytest.mark.parametrize("engine", ENGINES)

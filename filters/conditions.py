@@ -40,15 +40,15 @@ def passing(conditions: Sequence[Expression], given: Columns, length: int) -> Nu
     """
     left = np.arange(length, dtype=np.int64)
     for condition in conditions:
-        here = taken(given, columns_of(condition), left)
+        here = columns_at(given, columns_of(condition), left)
         left = left[np.asarray(holds(condition, here, len(left)), dtype=bool)]
     return left
 
 
-def taken(
+def columns_at(
     given: Columns, wanted: Iterable[Expression], numbers: Numbers
 ) -> dict[Expression, pa.Array]:
-    """Take the numbered rows of the columns that are wanted."""
+    """Return the numbered rows of the columns that are wanted."""
     return {name: numbered(given[name], numbers) for name in wanted}
 
 

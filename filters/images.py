@@ -15,7 +15,14 @@ from joingraph.expressions import texts
 from joingraph.expressions.evaluate import evaluate
 from joingraph.expressions.tree import Column, Expression, columns_of
 from joingraph.expressions.words import normal, to_words
-from joingraph.filters.conditions import BaseColumns, Columns, Numbers, numbered, passing, taken
+from joingraph.filters.conditions import (
+    BaseColumns,
+    Columns,
+    Numbers,
+    columns_at,
+    numbered,
+    passing,
+)
 from joingraph.graph.join_graph import Image, Row
 from joingraph.plan.model import AliasPlan
 
@@ -48,7 +55,7 @@ def computed(wanted: Sequence[Expression], given: Columns, numbers: Numbers) -> 
     return [
         numbered(given[each], numbers)
         if isinstance(each, Column)
-        else evaluate(each, taken(given, columns_of(each), numbers), len(numbers))
+        else evaluate(each, columns_at(given, columns_of(each), numbers), len(numbers))
         for each in wanted
     ]
 

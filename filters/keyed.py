@@ -109,7 +109,7 @@ def net_by_key(table: Table, entries: Sequence[Entry]) -> Net:
         first += entry.length
     moment = np.concatenate(moments)
     order = np.argsort(moment)
-    rows = texts.taken(stacked(table, sides), order)
+    rows = texts.take_rows(stacked(table, sides), order)
     width = len(table.schema)
     full = np.concatenate([np.full(len(side), side.num_columns == width) for side in sides])
     is_post = moment[order] % 2 == 1
@@ -187,7 +187,7 @@ def seen(alias: AliasPlan, net: Net, at: Numbers, wanted: Sequence[Expression]) 
     """Let the rows of keys through as an alias does; compute what is wanted of those that pass."""
     keys = np.flatnonzero((at >= 0) & net.full[at])
     parts, first = list[Seen](), 0
-    for piece in texts.pieces(texts.taken(net.rows, at[keys])):
+    for piece in texts.pieces(texts.take_rows(net.rows, at[keys])):
         given = BaseColumns(piece)
         numbers = passing(alias.conditions, given, len(piece))
         joined = [normal(each) for each in computed(flat(alias), given, numbers)]
@@ -240,7 +240,7 @@ def keyed_diffs(plan: Plan, keyed: Keyed, net: Net, felt: Felt) -> KeyedDiffs:
 
 def key_columns(plan: Plan, keyed: Keyed, net: Net, at: Numbers) -> dict[str, pa.ChunkedArray]:
     """Give base rows' keys as the view's columns have them."""
-    rows = texts.taken(net.rows.select(keyed.key), at)
+    rows = texts.take_rows(net.rows.select(keyed.key), at)
     fields = [plan.definition.schema.field(place) for place in keyed.names]
     pairs = zip(fields, rows.columns, strict=True)
     return {field.name: column.cast(field.type) for field, column in pairs}
@@ -254,9 +254,9 @@ def entries_of(net: Net, chosen: Mask) -> Iterator[Entry]:
         old = chosen & (net.was >= 0) & (net.full[net.was] == full)
         for operation, mask in (("update", old & (net.now >= 0)), ("delete", old & (net.now < 0))):
             if mask.any():
-                pre = texts.taken(net.rows.select(columns_kept), net.was[mask])
-                post = texts.taken(net.rows, net.now[mask]) if operation == "update" else None
+                pre = texts.take_rows(net.rows.select(columns_kept), net.was[mask])
+                post = texts.take_rows(net.rows, net.now[mask]) if operation == "update" else None
                 yield Entry(operation, name, pre, post)
     new = chosen & (net.was < 0) & (net.now >= 0)
     if new.any():
-        yield Entry("insert", name, None, texts.taken(net.rows, net.now[new]))
+        yield Entry("insert", name, None, texts.take_rows(net.rows, net.now[new]))

@@ -46,7 +46,7 @@ def met(
     graph: Graph, alias: AliasPlan, condition: Expression, places: Sequence[Place]
 ) -> Iterator[Place]:
     """Yield the tuples on which a condition is TRUE."""
-    given = kept(graph, alias, condition, places)
+    given = kept_columns(graph, alias, condition, places)
     true = holds(condition, given, len(places)).to_pylist()
     return (place for place, keep in zip(places, true, strict=True) if keep)
 
@@ -76,10 +76,10 @@ def at_values(graph: Graph, way: AtVertex) -> Iterator[Place]:
             yield from ((at, row) for at in value.tuples[seat] for row in at.rows)
 
 
-def kept(
+def kept_columns(
     graph: Graph, alias: AliasPlan, condition: Expression, places: Sequence[Place]
 ) -> dict[Expression, pa.Array]:
-    """Collect what tuples keep of the columns that a condition reads."""
+    """Return what tuples keep of the columns that a condition reads."""
     found: dict[Expression, pa.Array] = {}
     for column in columns_of(condition):
         slot = kept_slot(graph.plan, alias, column)

@@ -11,7 +11,7 @@ import pytest
 
 import joingraph as jg
 from joingraph.expressions.tree import Expression
-from joingraph.maintainers.expire import kept
+from joingraph.maintainers.expire import kept_columns
 from joingraph.plan.view import View
 from tests.bags import fold
 
@@ -87,9 +87,9 @@ def test_expire_looks_only_where_an_index_leads(monkeypatch: pytest.MonkeyPatch)
 
     def noting(*args: Any) -> dict[Expression, pa.Array]:
         seen.append(len(args[3]))
-        return kept(*args)
+        return kept_columns(*args)
 
-    monkeypatch.setattr("joingraph.maintainers.expire.kept", noting)
+    monkeypatch.setattr("joingraph.maintainers.expire.kept_columns", noting)
     graph = jg.JoinGraph(View(SQL, TABLES), engine="reference")
     graph.load({"follower": FANS, "tweet": pa.table(TWEETS)})
     graph.expire("tweet", where="author = 'zed'")

@@ -12,7 +12,7 @@ from joingraph.common.errors import DiffError
 from joingraph.pipeline.changes import DELETE, INSERT, POST, PRE, UPDATE, Diff, entries
 from joingraph.pipeline.debezium import read_events
 from joingraph.pipeline.model import Source
-from joingraph.pipeline.read_rows import META, nothing, silent, tell
+from joingraph.pipeline.read_rows import META, nothing, read_source, silent
 from joingraph.tables.table import Table
 
 TWEET = Table("t", pa.schema([("id", pa.int64()), ("text", pa.string())]), ("id",))
@@ -33,7 +33,7 @@ def arrived(rows: list[tuple[int, int, str | None]], lane: str | None = "f") -> 
 def told(rows: pa.Table, format: str = "csv", *, by_key: bool = False) -> list[tuple[object, ...]]:
     """Read rows, and write their entries plainly."""
     source = Source("t", format, before="key" if by_key else "full")
-    return plain(entries(TWEET, tell(rows, source, TWEET).images, by_key=by_key))
+    return plain(entries(TWEET, read_source(rows, source, TWEET).images, by_key=by_key))
 
 
 def plain(found: object) -> list[tuple[object, ...]]:
@@ -90,7 +90,7 @@ def test_unreadable_rows_are_set_aside_with_their_origin() -> None:
     rows = arrived([(INSERT, 1, "a"), (INSERT, 2, "b")])
     rows = rows.set_column(5, "_bad", pa.array([None, "is malformed"]))
     rows = rows.set_column(6, "_raw", pa.array([None, "{"]))
-    found = tell(rows, Source("t", "json"), TWEET)
+    found = read_source(rows, Source("t", "json"), TWEET)
     assert found.images.rows.num_rows == 1
     assert [tuple(each) for each in found.dead] == [("t", "is malformed", "f at 0-0-1", "{")]
 
@@ -169,7 +169,7 @@ def test_debezium_stops_at_a_truncation() -> None:
 
 
 def test_only_keeps_pairs_whole() -> None:
-    found = tell(arrived([(PRE, 1, "a"), (POST, 1, "b")]), Source("t", "csv"), TWEET)
+    found = read_source(arrived([(PRE, 1, "a"), (POST, 1, "b")]), Source("t", "csv"), TWEET)
     half = found.only(np.array([False, True]))
     assert plain(entries(TWEET, half.images, by_key=False)) == [("insert", [(1, "b")])]
 
@@ -192,7 +192,7 @@ def test_a_parquet_row_that_is_null_where_it_must_not_be_is_told_by_the_driver()
     table = Table("t", TWEET.schema.set(0, pa.field("id", pa.int64(), nullable=False)), ())
     rows = arrived([(INSERT, 1, "a"), (INSERT, 2, "b")])
     rows = rows.set_column(rows.schema.get_field_index("id"), "id", pa.array([None, 2]))
-    found = tell(rows, Source("t", "parquet"), table)
+    found = read_source(rows, Source("t", "parquet"), table)
     assert [dead[1:] for dead in found.dead] == [
         ('column "id" is NOT NULL, found NULL', "f at 0-0-0", '{"text":"a"}')
     ]

@@ -106,7 +106,7 @@ class Outputs:
     def _holding(self, paths: Paths) -> npt.NDArray[np.bool_]:
         left = np.arange(len(paths))
         for residual in self.plan.residuals:
-            here = paths if len(left) == len(paths) else paths.kept(marked(left, len(paths)))
+            here = paths if len(left) == len(paths) else paths.where(marked(left, len(paths)))
             left = left[self.true_on(here, residual)]
         return marked(left, len(paths))
 
@@ -116,7 +116,7 @@ class Outputs:
             return np.asarray(holds(test, self.given(paths, test), len(paths)), bool)
         except NoAnswer:
             found = ~self.lost(paths, test)
-            some = paths.kept(found)
+            some = paths.where(found)
             found[found] = np.asarray(holds(test, self.given(some, test), len(some)), bool)
             return found
 
@@ -225,7 +225,7 @@ class Outputs:
         except NoAnswer:
             for each, column in zip(self.plan.definition.output, self.columns, strict=True):
                 if column is None:
-                    kept[kept] = ~self.lost(paths.kept(kept), each.value)
+                    kept[kept] = ~self.lost(paths.where(kept), each.value)
             return kept, self.values_where(paths, kept)
 
     def values_where(self, paths: Paths, kept: npt.NDArray[np.bool_]) -> list[pa.Array | None]:
@@ -234,12 +234,14 @@ class Outputs:
             return self.values(paths)
         places = np.cumsum(kept) - 1
         back = pa.array(places, mask=~kept)
-        return [None if each is None else each.take(back) for each in self.values(paths.kept(kept))]
+        return [
+            None if each is None else each.take(back) for each in self.values(paths.where(kept))
+        ]
 
     def batches(self, paths: Paths) -> Iterable[pa.RecordBatch]:
         """Make record batches of scanned paths, rows repeated by their weight."""
         for part in self.cut(paths):
-            kept = part.kept(self.holding(part)) if self.plan.residuals else part
+            kept = part.where(self.holding(part)) if self.plan.residuals else part
             values = self.values(kept)
             for rows in repeated(kept):
                 for _, arrays in self.tables(kept, values, rows):

@@ -69,7 +69,7 @@ class ViewDiffs:
         """Make the view diff of paths in tables of bounded text, each when it is asked for."""
         outputs, plain = self.outputs, self.plain and (paired or not self.moves)
         if plain and outputs.plan.residuals:
-            parts = [each.kept(outputs.holding(each)) for each in parts]
+            parts = [each.where(outputs.holding(each)) for each in parts]
         if plain and self.distinct and not self.moves and parts:
             return self.as_they_are(parts)
         paths = joined(parts, len(outputs.all_words))

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from joingraph.common.errors import DiffError, ViewError
 from joingraph.engines.contract import Engine
-from joingraph.expressions.texts import taken
+from joingraph.expressions.texts import take_rows
 from joingraph.expressions.tree import Column, Expression, columns_of
 from joingraph.graph.row_blocks import COUNT, block_name, read_rows
 from joingraph.plan.classes import bare
@@ -122,7 +122,7 @@ def base_rows(table: Table, origin: Origin, batch: pa.RecordBatch) -> pa.Table:
         else pa.nulls(batch.num_rows, field.type)
         for field in table.schema
     ]
-    return taken(pa.table(columns, names=table.schema.names), at)
+    return take_rows(pa.table(columns, names=table.schema.names), at)
 
 
 def column_name(slot: Slot) -> str:

@@ -106,7 +106,7 @@ def picked(table: pa.Table, rows: Numbers) -> Iterator[pa.RecordBatch]:
         yield from table.take(pa.array(rows)).to_batches()
         return
     for span in spans(sizes(table.columns, len(table))[rows], BLOCK_BYTES):
-        yield from taken(table, rows[span]).to_batches()
+        yield from take_rows(table, rows[span]).to_batches()
 
 
 def outgrows(column: Column) -> bool:
@@ -195,13 +195,13 @@ def typed(arrays: Sequence[Column], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def taken(table: pa.Table, rows: Numbers) -> pa.Table:
+def take_rows(table: pa.Table, rows: Numbers) -> pa.Table:
     """Take rows of a table, some of them perhaps several times, however much text they have."""
     if len(rows) == len(table) and np.array_equal(rows, np.arange(len(rows))):
         return table
     if fits(table, rows):
         return table.take(pa.array(rows))
-    return typed([wide_taken(each, rows) for each in table.columns], table.schema)
+    return typed([take_wide(each, rows) for each in table.columns], table.schema)
 
 
 def fits(table: pa.Table, rows: Numbers) -> bool:
@@ -214,7 +214,7 @@ def fits(table: pa.Table, rows: Numbers) -> bool:
     return int(of_rows[rows].sum()) <= ARRAY_BYTES_MAX
 
 
-def wide_taken(column: pa.ChunkedArray, rows: Numbers) -> pa.Array:
+def take_wide(column: pa.ChunkedArray, rows: Numbers) -> pa.Array:
     """Take rows of a column; of texts as a wide array."""
     if column.type.id in WIDE:
         column = column.cast(WIDE[column.type.id])

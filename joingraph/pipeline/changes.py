@@ -129,7 +129,7 @@ def taken(rows: pa.Table, at: Numbers) -> pa.Table:
     """Take the numbered rows; neighbours need no copy."""
     if len(at) and at[-1] - at[0] + 1 == len(at):
         return rows.slice(int(at[0]), len(at))
-    return texts.taken(rows, at)
+    return texts.take_rows(rows, at)
 
 
 def tuples(rows: pa.Table) -> Iterator[tuple[object, ...]]:

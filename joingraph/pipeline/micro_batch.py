@@ -34,7 +34,7 @@ from joingraph.pipeline.offsets import (
     reached,
 )
 from joingraph.pipeline.open_graph import Keeping
-from joingraph.pipeline.read_rows import Told, fitting, tell
+from joingraph.pipeline.read_rows import SourceRows, fitting, read_source
 from joingraph.pipeline.report.source_lag import Standing, standing
 from joingraph.pipeline.sinks.contract import Sink
 from joingraph.tables.table import Table
@@ -93,19 +93,19 @@ class Driver:
     def take(self, turn: Turn, arrived: Mapping[str, pa.Table]) -> Progress:
         """Take one micro-batch, the rows of sources that have any: apply what is new, deliver."""
         start = time.perf_counter()
-        told = {
-            name: tell(rows, self.sources[name], self.tables[name])
+        rows_in = {
+            name: read_source(rows, self.sources[name], self.tables[name])
             for name, rows in arrived.items()
         }
-        dead = [each for rows in told.values() for each in rows.dead]
+        dead = [each for rows in rows_in.values() for each in rows.dead]
         put_away(self.dead_letters, f"{turn.query}-{turn.batch}", dead)
-        view_diffs = sum(self._advance(line, turn, told) for line in self.lines)
+        view_diffs = sum(self._advance(line, turn, rows_in) for line in self.lines)
         applied = time.perf_counter()
         for line in self.lines:
             deliver(line)
         end = time.perf_counter()
         by_table = dict.fromkeys(self.sources, 0)
-        by_table |= {name: len(rows.images.codes) for name, rows in told.items()}
+        by_table |= {name: len(rows.images.codes) for name, rows in rows_in.items()}
         return Progress(
             batch=turn.batch,
             diffs=sum(by_table.values()),
@@ -126,7 +126,7 @@ class Driver:
             if rows
         }
 
-    def _advance(self, line: Line, turn: Turn, told: Mapping[str, Told]) -> int:
+    def _advance(self, line: Line, turn: Turn, rows_in: Mapping[str, SourceRows]) -> int:
         """Apply a micro-batch to one graph, unless it has it; count the view diffs."""
         kept = line.keeping.position()
         check_turn(kept, turn.query, turn.batch)
@@ -135,7 +135,7 @@ class Driver:
         replaced = is_replaced(kept, turn.query)
         reach = dict(kept.tables)
         batch: list[Diff] = []
-        for name, rows in told.items():
+        for name, rows in rows_in.items():
             known = kept.tables.get(name, Reached())
             rows = rows.only(fresh(known, rows.places, name, replaced=replaced))
             reach[name] = reached(known, rows.places)

@@ -46,25 +46,25 @@ class File(NamedTuple):
     changed_us: int
 
 
-class Told(NamedTuple):
-    """What a source has told in one micro-batch: images, where each stands, what was unreadable."""
+class SourceRows(NamedTuple):
+    """The rows of a source in one micro-batch: images, where each stands, what was unreadable."""
 
     images: Images
     places: Places
     dead: list[Dead]
 
-    def only(self, mask: Marks) -> Told:
+    def only(self, mask: Marks) -> SourceRows:
         """Keep the marked images."""
         if mask.all():
             return self
         at = np.flatnonzero(mask)
         rows, codes, follows = self.images
         beside = np.diff(at, prepend=-2) == 1
-        images = Images(texts.taken(rows, at), codes[at], follows[at] & beside)
-        return Told(images, placed(self.places, at), self.dead)
+        images = Images(texts.take_rows(rows, at), codes[at], follows[at] & beside)
+        return SourceRows(images, places_at(self.places, at), self.dead)
 
 
-def tell(rows: pa.Table, source: Source, table: Table) -> Told:
+def read_source(rows: pa.Table, source: Source, table: Table) -> SourceRows:
     """Read the rows of one source."""
     rows = in_order(with_coded_lanes(rows))
     if "_bad" in silent(source):
@@ -81,9 +81,9 @@ def tell(rows: pa.Table, source: Source, table: Table) -> Told:
     codes = rows["_op"].to_numpy().astype(np.int8)
     if source.format == "delta":
         order, follows = by_commit(table, kept, places.a, codes)
-        images = Images(texts.taken(kept, order), codes[order], follows)
-        return Told(images, placed(places, order), dead)
-    return Told(Images(kept, codes, following(rows, source)), places, dead)
+        images = Images(texts.take_rows(kept, order), codes[order], follows)
+        return SourceRows(images, places_at(places, order), dead)
+    return SourceRows(Images(kept, codes, following(rows, source)), places, dead)
 
 
 def silent(source: Source) -> set[str]:
@@ -159,7 +159,7 @@ def with_coded_lanes(rows: pa.Table) -> pa.Table:
 def in_order(rows: pa.Table) -> pa.Table:
     """Put the rows in the order of their source."""
     order = ordered(rows)
-    return rows if (np.diff(order) == 1).all() else texts.taken(rows, order)
+    return rows if (np.diff(order) == 1).all() else texts.take_rows(rows, order)
 
 
 def ordered(rows: pa.Table) -> Numbers:
@@ -181,8 +181,8 @@ def places_of(rows: pa.Table) -> Places:
     return Places(known, rows["_a"].to_numpy(), rows["_b"].to_numpy())
 
 
-def placed(places: Places, at: Numbers) -> Places:
-    """Take the numbered places."""
+def places_at(places: Places, at: Numbers) -> Places:
+    """Return the numbered places."""
     lanes = None if places.lanes is None else places.lanes.take(pa.array(at))
     return Places(lanes, places.a[at], places.b[at])
 
@@ -206,14 +206,14 @@ def fitting(column: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
     return column
 
 
-def events(rows: pa.Table, source: Source, table: Table, dead: list[Dead]) -> Told:
+def events(rows: pa.Table, source: Source, table: Table, dead: list[Dead]) -> SourceRows:
     """Read records of Debezium."""
     records = rows["_raw"].to_pylist()
     read = read_events(records, table, by_key=source.by_key)
     at = np.array(read.record_of, np.int64)
     for number, reason in read.bad:
         dead.append(Dead(source.table, reason, origin(rows, number), records[number] or ""))
-    return Told(read.images, placed(places_of(rows), at), dead)
+    return SourceRows(read.images, places_at(places_of(rows), at), dead)
 
 
 def dead_letters(rows: pa.Table, source: Source) -> list[Dead]:

@@ -134,7 +134,7 @@ def read_settings(path: Path) -> Settings:
         name=said.get("name", path.stem),
         views=tuple(views),
         sources={name: source(name, each, home) for name, each in said["sources"].items()},
-        sinks=tuple(placed(each, home) for each in said.get("sinks", [{"kind": "console"}])),
+        sinks=tuple(sink_fields(each, home) for each in said.get("sinks", [{"kind": "console"}])),
         state=home / said.get("state", "state"),
         trigger=said.get("trigger", "available_now"),
         on_error=said.get("on_error", "stop"),
@@ -150,8 +150,8 @@ def source(name: str, said: Mapping[str, Any], home: Path) -> Source:
     return replace(found, path=str(home / found.path)) if is_files else found
 
 
-def placed(said: Mapping[str, Any], home: Path) -> Mapping[str, Any]:
-    """Read one sink; its path is relative to the pipeline's file."""
+def sink_fields(said: Mapping[str, Any], home: Path) -> Mapping[str, Any]:
+    """Return the fields of one sink; its path is relative to the pipeline's file."""
     return {**said, "path": str(home / said["path"])} if "path" in said else said
 
 

@@ -137,14 +137,14 @@ def without(entries: Sequence[Entry], refused: Iterable[tuple[int, int]]) -> lis
     for entry, row in refused:
         out.setdefault(entry, []).append(row)
     return [
-        each if at not in out else taken(each, np.delete(np.arange(each.length), out[at]))
+        each if at not in out else entry_rows(each, np.delete(np.arange(each.length), out[at]))
         for at, each in enumerate(entries)
     ]
 
 
-def taken(entry: Entry, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Entry:
-    """Take some of an entry's rows."""
-    pre, post = (None if side is None else texts.taken(side, rows) for side in entry[2:])
+def entry_rows(entry: Entry, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Entry:
+    """Return an entry of some of its rows."""
+    pre, post = (None if side is None else texts.take_rows(side, rows) for side in entry[2:])
     return Entry(entry.operation, entry.table, pre, post)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from joingraph.common.errors import DiffError
-from joingraph.expressions.texts import Numbers, taken
+from joingraph.expressions.texts import Numbers, take_rows
 from joingraph.expressions.words import Word
 from joingraph.view_diffs.idiffs_sql import (
     SQLITE,
@@ -116,7 +116,7 @@ def updated(rows: pa.Table, part: IDiff) -> pa.Table:
         at = rows.column_names.index(name)
         new = part.table.column(name).cast(rows.schema.field(at).type)
         both = pa.chunked_array([*rows.column(at).chunks, *new.chunks], new.type)
-        set_to = taken(pa.table([both], [name]), sources).column(0)
+        set_to = take_rows(pa.table([both], [name]), sources).column(0)
         rows = rows.set_column(at, rows.schema.field(at), set_to)
     return rows
 
@@ -130,7 +130,7 @@ def less(rows: pa.Table, part: IDiff) -> pa.Table:
             counts[diff] -= 1
         else:
             kept.append(at)
-    return taken(rows, np.array(kept, np.int64))
+    return take_rows(rows, np.array(kept, np.int64))
 
 
 def apply_to_sqlite(connection: sqlite3.Connection, idiffs: IDiffs, table: TableName) -> None:

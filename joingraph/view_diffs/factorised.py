@@ -58,7 +58,7 @@ class Factorised:
         schema = self.rows.schema
         found = pa.concat_tables(texts.typed(part.columns, schema) for part in parts)
         order = np.argsort(found["_diff"].to_numpy(), kind="stable")
-        return texts.taken(found, order)
+        return texts.take_rows(found, order)
 
 
 def in_parts(make: Callable[[int, int], pa.Table], first: int, end: int) -> Iterator[pa.Table]:
@@ -199,7 +199,7 @@ def consolidated(none: pa.Table, parts: Sequence[pa.Table]) -> pa.Table:
     columns = rows.select([*range(width), rows.num_columns - 1])
     found = consolidate(columns, rows.column(width + 1).to_numpy())
     return change_table(
-        texts.taken(rows.select(range(width)), found.at),
+        texts.take_rows(rows.select(range(width)), found.at),
         ["insert" if count > 0 else "delete" for count in found.counts.tolist()],
         np.abs(found.counts).tolist(),
         rows.column(width + 2).to_numpy()[found.at].tolist(),

@@ -31,7 +31,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from joingraph.expressions.consolidation import Balances, consolidate
-from joingraph.expressions.texts import taken
+from joingraph.expressions.texts import take_rows
 from joingraph.expressions.words import Word
 from joingraph.plan.keyed import Keyed, shared_columns, view_key
 from joingraph.plan.model import Plan
@@ -65,7 +65,7 @@ class IDiff:
         if not self.counted:
             return self
         counts = self.table.column(-1).to_numpy()
-        return replace(self, table=taken(self.table, np.repeat(np.arange(len(counts)), counts)))
+        return replace(self, table=take_rows(self.table, np.repeat(np.arange(len(counts)), counts)))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -185,9 +185,9 @@ def balanced(changes: pa.Table, shared: tuple[int, ...], gone: Sequence[Gone]) -
     rows = changes.select(range(width))
     left = consolidate(rows, signed_counts(changes, width))
     for each in gone:
-        left = left.where(each.leaves(taken(rows, left.at)))
+        left = left.where(each.leaves(take_rows(rows, left.at)))
     left = left.where(np.argsort(left.at))
-    found = consolidate(taken(rows.select(shared), left.at), left.counts)
+    found = consolidate(take_rows(rows.select(shared), left.at), left.counts)
     return Balances(left.at[found.at], found.counts)
 
 
@@ -208,12 +208,12 @@ def named(rows: pa.Table, key: tuple[int, ...], balances: Balances) -> Iterator[
     kept = set(word_rows(come.select(names), len(names))) if len(gone) else set[Words]()
     left = [at for at, row in enumerate(word_rows(gone, len(names))) if row not in kept]
     yield IDiff("insert", "", names, come)
-    yield IDiff("delete", "", names, taken(gone, np.array(left, np.int64)))
+    yield IDiff("delete", "", names, take_rows(gone, np.array(left, np.int64)))
 
 
 def picked(rows: pa.Table, balances: Balances) -> pa.Table:
     """Take the rows that balances point at."""
-    return taken(rows, balances.at)
+    return take_rows(rows, balances.at)
 
 
 def with_counts(rows: pa.Table, balances: Balances) -> pa.Table:

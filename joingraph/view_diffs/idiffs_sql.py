@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from joingraph.expressions.consolidation import consolidate
 from joingraph.expressions.python_values import python_values, shown
-from joingraph.expressions.texts import is_text, taken, whole
+from joingraph.expressions.texts import is_text, take_rows, whole
 from joingraph.expressions.words import normal
 
 if TYPE_CHECKING:
@@ -185,5 +185,5 @@ def source_table(part: IDiff) -> pa.Table:
     columns = [each if is_text(each.type) else normal(whole(each)) for each in part.table.columns]
     rows = pa.table(columns[:-1], names=names)
     found = consolidate(rows, part.table.column(-1).to_numpy())
-    summed = taken(rows, found.at).append_column("n", pa.array(found.counts))
+    summed = take_rows(rows, found.at).append_column("n", pa.array(found.counts))
     return summed.append_column("at", pa.array(np.arange(summed.num_rows)))

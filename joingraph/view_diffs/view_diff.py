@@ -24,7 +24,7 @@ from joingraph.common.errors import DiffError
 from joingraph.common.names import quoted
 from joingraph.expressions.consolidation import consolidate
 from joingraph.expressions.python_values import python_values
-from joingraph.expressions.texts import Numbers, taken
+from joingraph.expressions.texts import Numbers, take_rows
 from joingraph.expressions.tree import Value
 from joingraph.expressions.words import Word, words_of
 
@@ -213,7 +213,7 @@ def left_over(changes: pa.Table, width: int, first: Numbers, balance: Numbers) -
     """Keep some rows of a view diff, each with its balance."""
     codes = np.where(balance > 0, CODES["insert"], CODES["delete"]).astype(np.int8)
     rows = changes.select(range(width))
-    rows = rows if len(first) == len(rows) else taken(rows, first)
+    rows = rows if len(first) == len(rows) else take_rows(rows, first)
     return beside(rows, pa.array(codes), pa.array(np.abs(balance)))
 
 

@@ -126,7 +126,7 @@ def check_list(st: int, seat: int, record: int) -> int:
         return 2
     if kind == LEAF:
         for at in range(length):
-            if not placed(st, ad, record, at):
+            if not has_place(st, ad, record, at):
                 return 7
     if kind < EDGE:
         return 0
@@ -136,7 +136,7 @@ def check_list(st: int, seat: int, record: int) -> int:
     for at in range(length):
         if not tied(st, ad, link, ld(entries, at), at):
             return 3
-        if link == 0 and not placed(st, ad, record, at):
+        if link == 0 and not has_place(st, ad, record, at):
             return 7
         live = at < ld(record, ld(ln, L_LIVE))
         if ld(st, LOOKAHEAD) == GLOBAL and not live and lives(ad, link, ld(entries, at)):
@@ -147,8 +147,8 @@ def check_list(st: int, seat: int, record: int) -> int:
 
 
 @kernel
-def placed(st: int, ad: int, record: int, at: int) -> bool:
-    """Say whether a row's place is known, if its list is indexed."""
+def has_place(st: int, ad: int, record: int, at: int) -> bool:
+    """True if a row's place is known, or its list is not indexed."""
     if not has_places(st, ad, record):
         return True
     owner = owner_of(ad, record)

@@ -57,7 +57,7 @@ def meeting(starts: Starts, alias: int, piece: Piece, conditions: Sequence[Expre
     for condition in conditions:
         slots = read_by(starts, alias, condition)
         true = [
-            np.asarray(holds(condition, kept(starts, part, slots), len(part)), dtype=bool)
+            np.asarray(holds(condition, kept_columns(starts, part, slots), len(part)), dtype=bool)
             for part in starts.walker.cut_by(piece.take(left), slots.values())
         ]
         left = left[np.concatenate(true)]
@@ -74,8 +74,10 @@ def read_by(starts: Starts, alias: int, condition: Expression) -> dict[Column, S
     return found
 
 
-def kept(starts: Starts, piece: Piece, slots: Mapping[Column, Slot]) -> dict[Expression, pa.Array]:
-    """Collect what rows keep of some columns."""
+def kept_columns(
+    starts: Starts, piece: Piece, slots: Mapping[Column, Slot]
+) -> dict[Expression, pa.Array]:
+    """Return what rows keep of some columns."""
     return {
         column: starts.walker.slot_column(piece, slot).cast(column.type)
         for column, slot in slots.items()

@@ -42,15 +42,15 @@ def merge_of(diff: ViewDiff) -> Merge:
     names = tuple(net.column_names[:-1])
     parts = named_parts(diff) if pc.any(pc.less(net["_count"], 0)).as_py() else []
     if not parts:
-        return Merge(told(net, ROW), names, ())
+        return Merge(with_operation(net, ROW), names, ())
     key = parts[0].key
     touched = others(diff.idiffs(), key)
     parts = [part for part in (without(part, key, touched) for part in parts) if len(part.table)]
     for part in parts:
         net = net.filter(pc.invert(among(net, part.table, key)))
     values = next((part.values for part in parts if part.kind == UPDATE), ())
-    tables = [told(part.table, part.kind) for part in parts]
-    found = pa.concat_tables([told(net, ROW), *tables], promote_options="default")
+    tables = [with_operation(part.table, part.kind) for part in parts]
+    found = pa.concat_tables([with_operation(net, ROW), *tables], promote_options="default")
     return Merge(found, key, values)
 
 
@@ -98,6 +98,6 @@ def among(rows: pa.Table, keys: pa.Table, key: Sequence[str]) -> pa.Array:
     return pa.array(marks)
 
 
-def told(rows: pa.Table, op: str) -> pa.Table:
-    """Say of rows what they are."""
+def with_operation(rows: pa.Table, op: str) -> pa.Table:
+    """Return rows with the operation that MERGE does with them."""
     return rows.append_column("_op", pa.array([op] * len(rows), pa.string()))

@@ -59,8 +59,8 @@ class Paths:
         starts = np.maximum(self.starts[some] - first, 0)
         return Paths(words, starts, self.ops[some], self.weights[some], end - first)
 
-    def kept(self, mark: npt.NDArray[np.bool_]) -> Paths:
-        """Keep the rows that are marked."""
+    def where(self, mark: npt.NDArray[np.bool_]) -> Paths:
+        """Return the rows that a mask marks."""
         if mark.all():
             return self
         before = np.concatenate([[0], np.cumsum(mark)])

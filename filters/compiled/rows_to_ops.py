@@ -30,7 +30,7 @@ from joingraph.graph.compiled.fields import DELETE, INSERT, O_DIFF
 from joingraph.graph.compiled.key_index import Keys, RunningKeys
 from joingraph.graph.compiled.layout import Layout
 from joingraph.graph.compiled.memory.reserved import Words
-from joingraph.graph.compiled.ops import Side, in_order, ops_alike, paired_ops
+from joingraph.graph.compiled.ops import Side, merged_ops, ops_alike, paired_ops
 from joingraph.graph.compiled.values.columns import rows_of_words
 from joingraph.graph.compiled.values.null_columns import Nulls
 from joingraph.graph.compiled.values.string_pool import Interner
@@ -66,7 +66,7 @@ class Feed:
     @cached_property
     def ops(self) -> Words:
         """Give all ops in the order of the base diffs."""
-        return in_order([part.ops() for part in self.parts], sum(self.lengths))
+        return merged_ops([part.ops() for part in self.parts], sum(self.lengths))
 
     @property
     def rows(self) -> int:

@@ -66,7 +66,7 @@ class SourceRows(NamedTuple):
 
 def read_source(rows: pa.Table, source: Source, table: Table) -> SourceRows:
     """Read the rows of one source."""
-    rows = in_order(with_coded_lanes(rows))
+    rows = in_source_order(with_coded_lanes(rows))
     if "_bad" in silent(source):
         rows = null_here(rows, table)
     is_bad = np.asarray(rows["_bad"].is_valid())
@@ -156,8 +156,8 @@ def with_coded_lanes(rows: pa.Table) -> pa.Table:
     return rows.set_column(rows.schema.get_field_index("_lane"), "_lane", lanes)
 
 
-def in_order(rows: pa.Table) -> pa.Table:
-    """Put the rows in the order of their source."""
+def in_source_order(rows: pa.Table) -> pa.Table:
+    """Return the rows in the order of their source."""
     order = ordered(rows)
     return rows if (np.diff(order) == 1).all() else texts.take_rows(rows, order)
 

@@ -105,7 +105,7 @@ class Room:
             most += rows * (alias.stride * WORD + 2 * SLOT_BYTES)
             for link in alias.links:
                 vertex = self.walker.layout.vertices[link.vertex]
-                most += rows * WORD * (vertex.stride + 4 * columns_of(alias))
+                most += rows * WORD * (vertex.stride + 4 * words_a_row(alias))
                 most += self.index_growth(link.vertex, rows)
         return most + 4 * held["lists"] + 2 * held["places"]
 
@@ -116,6 +116,6 @@ class Room:
         return 2 * WORD * max(0, grown(slots, values + fresh) - slots)
 
 
-def columns_of(alias: AliasLayout) -> int:
-    """Say how many words a row takes in each of its alias' lists."""
+def words_a_row(alias: AliasLayout) -> int:
+    """Return how many words a row takes in each of its alias' lists."""
     return alias.projected if alias.kind == f.LEAF else 1

@@ -165,8 +165,8 @@ def pair_sides(given: Words, row: int, op: int) -> int:
     return felt
 
 
-def in_order(parts: Sequence[Words], diffs: int) -> Words:
-    """Merge ops: a base diff goes through all aliases of its table, then comes the next."""
+def merged_ops(parts: Sequence[Words], diffs: int) -> Words:
+    """Return all ops: a base diff goes through all aliases of its table, then comes the next."""
     if len(parts) == 1:
         return parts[0]
     parts = [np.ascontiguousarray(part) for part in parts if len(part)]

@@ -82,11 +82,11 @@ class Arrays:
         begin = self.stamp + ROWS
         for column in [name.removeprefix(begin) for name in parts if name.startswith(begin)]:
             nulls = parts[self.stamp + NULLS + column]
-            yield column, words_of(parts[begin + column]), words_of(nulls)
+            yield column, part_words(parts[begin + column]), part_words(nulls)
 
     def restore(self, parts: Mapping[str, Part]) -> None:
         """Bring an empty graph to what `dump` wrote."""
-        written, numbers = words_of(parts[self.stamp + "numbers"]), self.numbers()
+        written, numbers = part_words(parts[self.stamp + "numbers"]), self.numbers()
         vertices = len(self.memory.layout.vertices)
         ends = np.cumsum([len(each) for each in (self.spans(), *numbers)])
         spans, *others = np.split(written, ends[:-1])
@@ -156,6 +156,6 @@ def table_of(name: str, vd: Words) -> Iterator[Stretch]:
     yield Stretch(f"index {name}", int(vd[f.V_INDEX]), int(vd[f.V_MASK] + 1) * 8)
 
 
-def words_of(part: Part) -> Words:
+def part_words(part: Part) -> Words:
     """Read a part of a file as words."""
     return np.frombuffer(part.data, np.int64) if len(part.data) else np.empty(0, np.int64)

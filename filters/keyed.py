@@ -28,7 +28,7 @@ from joingraph.expressions.tree import Expression
 from joingraph.expressions.words import bits_of, normal
 from joingraph.filters.conditions import BaseColumns, Numbers, passing
 from joingraph.filters.images import computed, without_null
-from joingraph.plan.keyed import Keyed, binding
+from joingraph.plan.keys.keyed import Keyed, binding
 from joingraph.plan.model import AliasPlan, Plan
 from joingraph.tables.batch import Entry
 from joingraph.tables.table import Table

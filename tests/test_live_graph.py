@@ -10,6 +10,7 @@ import joingraph as jg
 from joingraph.api.durability import Durability
 from joingraph.api.reads import Reads
 from joingraph.storage.attempt import Attempt
+from joingraph.storage.disk.disk import Disk
 from joingraph.storage.disk.owner import Owner
 from joingraph.storage.live_graph import LiveGraph
 from joingraph.storage.open_graph import Keeping
@@ -87,10 +88,14 @@ def test_what_cannot_be_waited_for_fails_the_graph(
     live = made(tmp_path / "g")
     number = put(live, 1)
 
+    store = live.journal.store
+    assert isinstance(store, Disk)
+
     def fail(_: int) -> None:
+        store.writing.fail("the disk is gone")
         raise jg.StoreError("the disk is gone")
 
-    monkeypatch.setattr(live.journal.store, "sync", fail)
+    monkeypatch.setattr(store, "sync", fail)
     with pytest.raises(jg.StoreError, match="the disk is gone"):
         Durability(live).wait(number)
     with pytest.raises(jg.StoreError, match=r"since this: the disk is gone; .* open it again"):

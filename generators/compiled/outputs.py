@@ -28,8 +28,8 @@ from joingraph.graph.compiled.ops import matrix_of
 from joingraph.graph.compiled.values.null_columns import Nulls
 from joingraph.graph.compiled.values.string_pool import Interner
 from joingraph.graph.compiled.values.words import from_words, to_words
-from joingraph.plan.distinct import are_told_apart
-from joingraph.plan.keyed import keyed_aliases
+from joingraph.plan.keys.distinct import are_told_apart
+from joingraph.plan.keys.keyed import keyed_aliases
 from joingraph.plan.model import Plan, Slot
 from joingraph.reads.unanswered import unanswered
 from joingraph.view_diffs.view_diff import HAPPENED

@@ -18,7 +18,7 @@ from joingraph.engines.missing_rows import missing_text, set_aside
 from joingraph.engines.streaming import never_fails
 from joingraph.expressions.evaluate import NoAnswer
 from joingraph.filters.keyed import split
-from joingraph.plan.keyed import Keyed, keyed_aliases
+from joingraph.plan.keys.keyed import Keyed, keyed_aliases
 from joingraph.plan.view import View
 from joingraph.storage.attempt import Attempt
 from joingraph.storage.live_graph import LiveGraph

@@ -29,7 +29,7 @@ from joingraph.engines.choice import one_of
 from joingraph.engines.contract import Engine
 from joingraph.engines.missing_rows import Quarantined
 from joingraph.engines.streaming import Stream
-from joingraph.plan.base_keys import with_key_index
+from joingraph.plan.keys.base_keys import with_key_index
 from joingraph.plan.view import View, check_view
 from joingraph.reads.explanation import Explanation
 from joingraph.reads.why import Why

@@ -21,7 +21,7 @@ from joingraph.common.progress import shown_progress
 from joingraph.common.unreadable import UNREADABLE
 from joingraph.graph.blocks import Block
 from joingraph.graph.row_blocks import block_name
-from joingraph.plan.base_keys import with_key_index
+from joingraph.plan.keys.base_keys import with_key_index
 from joingraph.storage.description import describe, read_view
 from joingraph.storage.disk import files
 from joingraph.storage.disk.files import doing

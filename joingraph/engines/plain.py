@@ -21,16 +21,16 @@ from joingraph.engines.streaming import one_table
 from joingraph.expressions.tree import Expression
 from joingraph.filters.diffs import felt, side
 from joingraph.filters.loads import refused_load
-from joingraph.generators.count import count
 from joingraph.generators.diffs import Effect, effects
 from joingraph.generators.factorised import Factoriser
 from joingraph.generators.fanout import fanout, joined
-from joingraph.generators.reading import read
+from joingraph.generators.reads.count import count
+from joingraph.generators.reads.reading import read
+from joingraph.generators.reads.starts import best_way
+from joingraph.generators.reads.unanswered import new_unanswered, read_unanswered
+from joingraph.generators.reads.why import why
+from joingraph.generators.reads.why_not import why_not
 from joingraph.generators.rows import to_rows
-from joingraph.generators.starts import best_way
-from joingraph.generators.unanswered import new_unanswered, read_unanswered
-from joingraph.generators.why import why
-from joingraph.generators.why_not import why_not
 from joingraph.graph.blocks import Block
 from joingraph.graph.join_graph import Change, Diff, Graph, Image, Move
 from joingraph.graph.row_blocks import block_name, dump_rows, images, read_rows

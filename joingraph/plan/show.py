@@ -8,7 +8,7 @@ import networkx as nx
 
 from joingraph.expressions.show import show
 from joingraph.expressions.types import sql_name
-from joingraph.plan.keyed import idiff_lines
+from joingraph.plan.keys.keyed import idiff_lines
 from joingraph.plan.model import AliasPlan, Plan, Vertex
 
 PRODUCT = "<>"  # how the empty vertex is written

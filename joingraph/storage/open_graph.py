@@ -22,7 +22,7 @@ from joingraph.engines.choice import ENGINES, LOOKAHEADS, make_engine, one_of
 from joingraph.engines.contract import Engine
 from joingraph.engines.missing_rows import Quarantined
 from joingraph.graph.blocks import Block
-from joingraph.plan.base_keys import with_key_index
+from joingraph.plan.keys.base_keys import with_key_index
 from joingraph.plan.view import View
 from joingraph.storage.description import read_view
 from joingraph.storage.disk.beside import look_again

@@ -15,7 +15,7 @@
 All of a batch agree with the view after it, so they give it in whichever order they are applied
 (the printed NOT IN test on whole rows does not: an insert must look for its key). That is why a
 counted delete leaves out columns that an update may have set: rows with the same shared columns are
-the same row (plan/keyed.py). Rows that an i-diff names and the view lacks do no harm.
+the same row (plan/keys/keyed.py). Rows that an i-diff names and the view lacks do no harm.
 
 Precondition: what is declared as a key is one.
 """
@@ -33,7 +33,7 @@ import pyarrow as pa
 from joingraph.expressions.consolidation import Balances, consolidate
 from joingraph.expressions.texts import take_rows
 from joingraph.expressions.words import Word
-from joingraph.plan.keyed import Keyed, shared_columns, view_key
+from joingraph.plan.keys.keyed import Keyed, shared_columns, view_key
 from joingraph.plan.model import Plan
 from joingraph.view_diffs.apply_idiffs import apply_to_copy
 from joingraph.view_diffs.idiffs_sql import Statement, TableName, idiffs_sql

@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from joingraph.engines.plain import Changes, ReferenceEngine
 from joingraph.expressions.tree import Expression
-from joingraph.generators.count import count
 from joingraph.generators.diffs import Effect, effects
-from joingraph.generators.reading import matching
-from joingraph.generators.scan import in_batches
+from joingraph.generators.reads.count import count
+from joingraph.generators.reads.reading import matching
+from joingraph.generators.reads.scan import in_batches
 from joingraph.graph.join_graph import JoinTuple
 from joingraph.maintainers.check import check
 from joingraph.maintainers.lookahead import look_ahead

@@ -2,7 +2,7 @@
 
     starts -> (walk: hop, test, hop, test, ...) -> complete paths -> the best k -> record batches
 
-The same steps as generators/reading.py takes on the plain graph, by column.
+The same steps as generators/reads/reading.py takes on the plain graph, by column.
 """
 
 from __future__ import annotations

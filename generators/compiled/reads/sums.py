@@ -18,7 +18,7 @@ import numpy.typing as npt
 from joingraph.expressions.tree import Expression
 from joingraph.generators.compiled.reads.column_walk import Piece, Walker
 from joingraph.generators.compiled.reads.starts import Starts
-from joingraph.generators.count import aliases_to_walk, between
+from joingraph.generators.reads.count import aliases_to_walk, between
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.plan.model import Leg

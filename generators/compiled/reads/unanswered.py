@@ -1,6 +1,6 @@
 """Finds a complete path on which the view has no answer, by column (joingraph/reads/unanswered.py).
 
-The same steps as generators/unanswered.py takes on the plain graph.
+The same steps as generators/reads/unanswered.py takes on the plain graph.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from joingraph.generators.compiled.reads.column_walk import Piece, Walker
 from joingraph.generators.compiled.reads.reading import kept
 from joingraph.generators.compiled.reads.starts import Starts
 from joingraph.generators.compiled.reads.sums import Messages
-from joingraph.generators.count import between
+from joingraph.generators.reads.count import between
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.reads.access_paths import Everyone

@@ -40,7 +40,7 @@ from joingraph.generators.compiled.reads.sums import count_where
 from joingraph.generators.compiled.reads.unanswered import new_unanswered, read_unanswered
 from joingraph.generators.compiled.scan import scan
 from joingraph.generators.compiled.view_diffs import ViewDiffs
-from joingraph.generators.why_not import why_not
+from joingraph.generators.reads.why_not import why_not
 from joingraph.graph.blocks import Block
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.memory.image import Arrays

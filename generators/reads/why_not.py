@@ -16,8 +16,8 @@ from joingraph.expressions.evaluate import evaluate
 from joingraph.expressions.tree import Expression, aliases_of
 from joingraph.expressions.words import Word
 from joingraph.generators.paths import Path, entered, keep_true, output_column
+from joingraph.generators.reads.starts import counted, groups, size
 from joingraph.generators.rows import view_rows
-from joingraph.generators.starts import counted, groups, size
 from joingraph.graph.join_graph import Graph, LookAhead
 from joingraph.plan.kept_columns import is_total
 from joingraph.plan.model import Leg, Plan

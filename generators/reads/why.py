@@ -7,9 +7,9 @@ or an index entry that the row names, and meets only what can lead to the row.
 from __future__ import annotations
 
 from joingraph.generators.paths import Path
-from joingraph.generators.reading import matching
+from joingraph.generators.reads.reading import matching
+from joingraph.generators.reads.starts import best_way
 from joingraph.generators.rows import view_rows
-from joingraph.generators.starts import best_way
 from joingraph.graph.join_graph import Graph, LookAhead
 from joingraph.reads.requests import Reading, Touched
 from joingraph.reads.row_lookup import Asked

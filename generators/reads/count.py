@@ -17,7 +17,7 @@ from math import prod
 
 from joingraph.expressions.tree import Expression, aliases_of
 from joingraph.generators.paths import Path, Step, keep_true, walk
-from joingraph.generators.starts import best_way, counted, groups
+from joingraph.generators.reads.starts import best_way, counted, groups
 from joingraph.graph.join_graph import Graph, JoinTuple, LookAhead, VertexValue
 from joingraph.plan.kept_columns import is_total
 from joingraph.plan.model import Hop, Leg, Plan

@@ -11,9 +11,9 @@ from functools import partial
 
 from joingraph.expressions.evaluate import evaluate, holds
 from joingraph.expressions.tree import Expression
-from joingraph.generators.count import around, between, messages, reached
 from joingraph.generators.paths import Path, Step, keep_true, kept_columns, pieces, walk
-from joingraph.generators.starts import best_way, counted, groups
+from joingraph.generators.reads.count import around, between, messages, reached
+from joingraph.generators.reads.starts import best_way, counted, groups
 from joingraph.graph.join_graph import Graph, Image, LookAhead
 from joingraph.reads.access_paths import Everyone
 from joingraph.reads.requests import Reading

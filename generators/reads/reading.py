@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from joingraph.generators.paths import Path, walk
-from joingraph.generators.scan import in_batches
-from joingraph.generators.starts import best_way, sort, starts
+from joingraph.generators.reads.scan import in_batches
+from joingraph.generators.reads.starts import best_way, sort, starts
 from joingraph.graph.join_graph import Graph, JoinTuple, LookAhead
 from joingraph.reads.access_paths import Way, sorting_alias
 from joingraph.reads.requests import Reading, Touched, legs

@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 from joingraph.expressions.evaluate import NoAnswer
 from joingraph.expressions.tree import Expression
-from joingraph.generators.paths import Path, Step, begin, complete_paths, keep_true, walk
+from joingraph.generators.paths import Path, Step, keep_true
+from joingraph.generators.walk import Walker
 from joingraph.graph.join_graph import Change, Graph, LookAhead, Move
 from joingraph.plan.model import Plan
-from joingraph.reads.unanswered import checks_of, total_legs, unanswered
+from joingraph.reads.unanswered import checks_of, unanswered
 
 
 class Effect(NamedTuple):
@@ -62,6 +63,11 @@ def rest(path: Path, alias: int) -> tuple[Step | None, ...]:
     return path.steps[:alias] + path.steps[alias + 1 :]
 
 
+def complete_paths(graph: Graph, look: LookAhead, start: Step) -> list[Path]:
+    """Return the complete paths through a step, as far as the view's rows need them."""
+    return list(Walker(graph, look).through(start, graph.plan.rows[start.tuple.alias]))
+
+
 def answered_paths(graph: Graph, look: LookAhead, start: Step) -> list[Path]:
     """Return the complete paths through a step that goes, but for those without an answer.
 
@@ -70,11 +76,11 @@ def answered_paths(graph: Graph, look: LookAhead, start: Step) -> list[Path]:
     try:
         return complete_paths(graph, look, start)
     except NoAnswer:
-        plan, alias = graph.plan, start.tuple.alias
-        checks = checks_of(plan, ())
-        _, route = total_legs(plan, alias, (), checks)
-        paths = list(walk(graph, look, [begin(plan, start)], route))
-        for test in checks.tests:
+        plan = graph.plan
+        tests = checks_of(plan, ()).tests
+        unasked = plan.rows[start.tuple.alias].without(tests)
+        paths = list(Walker(graph, look).through(start, unasked))
+        for test in tests:
             compute = partial(true_paths, plan, paths, test)
             lost = {row for row, _ in unanswered(len(paths), compute)}
             paths = [path for row, path in enumerate(paths) if row not in lost]

@@ -1,12 +1,11 @@
-"""Walks the join graph: all complete paths through one projected tuple (Algorithm 5's core).
+"""Paths through the join graph, and the values on them.
 
-    start  T <7><1> ()      hop by v0 into F: {7} -> F <7> ('ann',)     hop by v1 into R: ...
-    path   (F's step, T's step, R's step), count = 1 x 1 x 2
+    start  T <7><1> ()      enter F at v0: {7} -> F <7> ('ann',)     enter R at v1: ...
+    path   values (v0: {7}, v1: {1}), steps (F's, T's, R's), times = 1 x 1 x 2
 
-In: where paths start, and a route. Out: the paths in the order of their starts, each with a step
-for every alias and the product of the counts met on the way. A walk is a chain of generators, one
-for each hop, so that who wants few paths walks no further than they need; a condition is evaluated
-by column, for pieces of paths that have come equally far.
+A path has a value for each vertex and a step for each alias that it has been at, and the product
+of the counts met on the way. Values are collected and predicates evaluated by column, for pieces
+of paths that have come equally far.
 """
 
 from __future__ import annotations
@@ -23,10 +22,9 @@ from joingraph.expressions.evaluate import evaluate, holds
 from joingraph.expressions.texts import is_text
 from joingraph.expressions.tree import Expression
 from joingraph.expressions.words import Word, from_words
-from joingraph.graph.join_graph import Graph, JoinTuple, LookAhead, Row, VertexValue
+from joingraph.graph.join_graph import JoinTuple, Row, VertexValue
 from joingraph.plan.kept_columns import kept_parts
-from joingraph.plan.model import Hop, Leg, Plan, Slot
-from joingraph.reads.requests import Touched, legs
+from joingraph.plan.model import Plan, Slot
 
 PIECE_MIN, PIECE_MAX = 16, 4096  # paths on which a condition is evaluated at once
 
@@ -39,75 +37,31 @@ class Step(NamedTuple):
 
 
 class Path(NamedTuple):
-    """Steps by alias, None where the walk has not been yet, and how many view rows they make."""
+    """Values by vertex and steps by alias, None where the path has not been.
 
+    `times` tells how many view rows it stands for, `lists` are those attached to it.
+    """
+
+    values: tuple[VertexValue | None, ...]
     steps: tuple[Step | None, ...]
     times: int
-
-
-def complete_paths(graph: Graph, look: LookAhead, start: Step) -> list[Path]:
-    """Find all complete paths through a step."""
-    if not look.is_open(start.tuple, None):
-        return []
-    _, route = legs(graph.plan, start.tuple.alias, ())
-    return list(walk(graph, look, [begin(graph.plan, start)], route))
+    lists: tuple[list[Path], ...] = ()
 
 
 def begin(plan: Plan, start: Step, times: int = 1) -> Path:
     """Make the path that has one step only."""
-    return Path(with_step([None] * len(plan.aliases), start), times)
+    nowhere = Path((None,) * len(plan.vertices), (None,) * len(plan.aliases), times)
+    return bound(plan, nowhere, start, times)
 
 
-def walk(
-    graph: Graph,
-    look: LookAhead,
-    paths: Iterable[Path],
-    route: Sequence[Leg],
-    *,
-    touched: Touched | None = None,
-) -> Iterator[Path]:
-    """Follow a route, letting through the paths on which all conditions hold."""
-    touched = touched or Touched()
-    for leg in route:
-        paths = entered(graph, look, paths, leg.hop, touched=touched)
-        paths = keep_true(graph.plan, paths, leg.tests)
-    return iter(paths)
-
-
-def entered(
-    graph: Graph, look: LookAhead, paths: Iterable[Path], hop: Hop, *, touched: Touched
-) -> Iterator[Path]:
-    """Extend each path by every step that a hop leads to."""
-    for path in paths:
-        last = None
-        for step, count in partners(graph, look, path, hop):
-            touched.join_tuples += step.tuple is not last
-            touched.projected_tuples += 1
-            last = step.tuple
-            yield Path(with_step(path.steps, step), path.times * count)
-
-
-def with_step(steps: Sequence[Step | None], new: Step) -> tuple[Step | None, ...]:
-    """Add a step to those of a path."""
-    alias = new.tuple.alias
-    return (*steps[:alias], new, *steps[alias + 1 :])
-
-
-def partners(graph: Graph, look: LookAhead, path: Path, hop: Hop) -> Iterator[tuple[Step, int]]:
-    """Yield what a path can go on with: the projected tuples of an alias at a vertex value."""
-    value = value_at(graph.plan, path, hop)
-    entry = graph.plan.aliases[hop.alias].vertices.index(hop.vertex)
-    for partner in value.tuples[graph.seats[hop.alias][entry]]:
-        if look.is_open(partner, entry):
-            for row, count in partner.rows.items():
-                yield Step(partner, row), count
-
-
-def value_at(plan: Plan, path: Path, hop: Hop) -> VertexValue:
-    """Find the vertex value from which a hop leaves."""
-    near = path.steps[hop.near]
-    assert near is not None, "a route visits an alias before it leaves from it"
-    return near.tuple.values[plan.aliases[hop.near].vertices.index(hop.vertex)]
+def bound(plan: Plan, path: Path, step: Step, times: int) -> Path:
+    """Make the path that goes on by a step, whose vertex values are bound, too."""
+    alias = step.tuple.alias
+    values = list(path.values)
+    for vertex, value in zip(plan.aliases[alias].vertices, step.tuple.values, strict=True):
+        values[vertex] = value
+    steps = (*path.steps[:alias], step, *path.steps[alias + 1 :])
+    return Path(tuple(values), steps, times, path.lists)
 
 
 def keep_true(plan: Plan, paths: Iterable[Path], tests: Sequence[Expression]) -> Iterator[Path]:
@@ -152,7 +106,7 @@ def cut(
         return
     lengths = np.zeros(len(paths), np.int64)
     for slot in slots:
-        words = ([word(path.steps[slot.alias], slot)] for path in paths)
+        words = ([word(plan, path, slot)] for path in paths)
         lengths += np.fromiter(map(texts.length_of, words), np.int64, len(paths))
     if int(lengths.sum()) <= texts.BLOCK_BYTES:
         yield paths
@@ -193,12 +147,16 @@ def kept_columns(
 def column(plan: Plan, paths: Sequence[Path], kept: Expression) -> pa.Array:
     """Collect what paths keep for an expression, in its own type."""
     slot = plan.slots[kept]
-    found = from_words([word(path.steps[slot.alias], slot) for path in paths], slot.stored)
+    found = from_words([word(plan, path, slot) for path in paths], slot.stored)
     return found if slot.stored == kept.type else found.cast(kept.type)
 
 
-def word(step: Step | None, slot: Slot) -> Word:
-    """Read one kept value off a step."""
-    assert step is not None, "a value is read only after its alias was visited"
-    row = step.row if slot.vertex is None else step.tuple.values[slot.vertex].words
-    return row[slot.position]
+def word(plan: Plan, path: Path, slot: Slot) -> Word:
+    """Read one kept value off a path: at its vertex if it is a key, else in its alias' row."""
+    if slot.vertex is None:
+        step = path.steps[slot.alias]
+        assert step is not None, "a projected value is read only after its alias was entered"
+        return step.row[slot.position]
+    value = path.values[plan.aliases[slot.alias].vertices[slot.vertex]]
+    assert value is not None, "a key is read only after its vertex was bound"
+    return value.words[slot.position]

@@ -1,4 +1,4 @@
-"""What a view settles before its first diff: classes, join tree, vertices, kept values, routes."""
+"""What a view settles before its first diff: classes, vertices, kept values, programs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import time
 from joingraph.api.join_graph import JoinGraph
 from joingraph.expressions.show import show
 from joingraph.plan.model import Plan
+from joingraph.plan.program import Enter
+from joingraph.plan.program import Test as Asked
 from joingraph.plan.show import vertex_name
 from joingraph.plan.view import View
 
@@ -47,7 +49,8 @@ def test_two_shared_attributes_make_one_vertex_with_two_classes() -> None:
 def test_a_chain_has_a_vertex_for_each_of_its_joins() -> None:
     found = plan("SELECT r.a FROM r JOIN s ON r.b = s.a JOIN t ON s.b = t.a")
     assert vertices(found) == ["<r.b = s.a>", "<s.b = t.a>"]
-    assert [hop.alias for hop in found.routes[1]] == [0, 2]
+    assert found.tree_from(0) == {1: (0, 0), 2: (1, 1)}
+    assert list(found.tree_from(1)) == [0, 2]
 
 
 def test_a_cycle_leaves_one_equality_as_a_residual_predicate() -> None:
@@ -86,11 +89,12 @@ def test_a_range_on_a_join_attribute_reaches_its_class_too() -> None:
     assert filters(found) == {"r": ["r.a < 7", "r.b < 3"], "s": ["s.a < 7"]}
 
 
-def test_a_condition_over_two_aliases_is_decided_by_the_hop_that_binds_the_second() -> None:
+def test_a_condition_over_two_aliases_is_decided_by_the_step_that_binds_the_second() -> None:
     found = plan("SELECT r.a FROM r JOIN s ON r.a = s.a JOIN t ON s.b = t.b WHERE r.c < t.c")
     assert residuals(found) == ["r.c < t.c"]
-    assert [hop.residuals for hop in found.routes[0]] == [(), (0,)]
-    assert [hop.residuals for hop in found.routes[1]] == [(), (0,)]
+    test = Asked(found.residuals[0])
+    assert found.rows[0].steps == (Enter(1, 0), Enter(2, 1), test)
+    assert found.rows[1].steps == (Enter(0, 0), Enter(2, 1), test)
 
 
 def test_an_equality_of_expressions_over_one_alias_each_is_a_vertex() -> None:

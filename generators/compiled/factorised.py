@@ -3,13 +3,13 @@
     rows of T that came    ->   T's columns, [partners in F], [partners in R]
 
 In: changes of one alias after another, while the other aliases are as the changes found them. The
-partners of many changes are found at once, hop by hop, and dropped where a branch beyond them has
-none. Equal base rows are partners of their own.
+steps of the alias' program (plan/branches.py) are carried out on many changes at once; paths are
+dropped where a branch beyond them has no partners. Equal base rows are partners of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -19,13 +19,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from joingraph.expressions import texts
-from joingraph.generators.compiled.reads.column_walk import Piece, Walker, joined, steps_of
+from joingraph.expressions.tree import Expression
+from joingraph.generators.compiled.reads.column_walk import Entered, Piece, Walker, joined, steps_of
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.fields import MOVE, O_ALIAS, O_DIFF, O_KIND
 from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
 from joingraph.graph.compiled.memory.reserved import Words, lent
 from joingraph.graph.compiled.op_rows import came, read_moves, rows_of, went
-from joingraph.plan.branches import Branch, branches_of
+from joingraph.plan.branches import columns_of
+from joingraph.plan.program import Enter, List, Step, Test, Weigh
 from joingraph.view_diffs.factorised import in_parts, one_array, put_together
 
 Mask = npt.NDArray[np.bool_]
@@ -40,6 +42,14 @@ class Partners(NamedTuple):
     lengths: Words
     times: Words
     structs: pa.StructArray
+
+    def spread(self, some: Words, count: int) -> Partners:
+        """Return the partners of some of so many paths as those of all; others have none."""
+        if len(some) == count:
+            return self
+        lengths = np.zeros(count, np.int64)
+        lengths[some] = self.lengths
+        return self._replace(lengths=lengths)
 
 
 class Beyond(NamedTuple):
@@ -78,7 +88,6 @@ class Nester:
 
     def __init__(self, walker: Walker) -> None:
         self.walker, self.plan = walker, walker.plan
-        self.branches: dict[int, Branch] = {}
         self.found: dict[int, list[pa.Table]] = {}
 
     def add_ops(self, ops: Words) -> None:
@@ -107,18 +116,15 @@ class Nester:
         changed = changed.part(first, end)
         rows = changed.pre if changed.post is None else changed.post
         assert rows is not None, "what changed has a side"
-        if alias not in self.branches:
-            self.branches[alias] = branches_of(self.plan, alias)
-        top = self.branches[alias]
         piece = self.walker.begun(alias, rows)
         there = np.flatnonzero(np.all([ids >= 0 for ids in piece.values.values()], axis=0))
         piece = picked(piece, there)
-        beyond = self.beyond(top, piece)
+        beyond = self.beyond(self.plan.lists[alias].steps, piece)
         some = np.flatnonzero(beyond.alive)
         if not len(some):
             return pa.table({})
         found = Alive(there[some], picked(piece, some), beyond)
-        return self.table(top, alias, changed, found)
+        return self.table(alias, changed, found)
 
     def tables(self) -> dict[str, pa.Table]:
         """Give the records of all that changed, by alias and base diff."""
@@ -128,117 +134,150 @@ class Nester:
             if parts
         }
 
-    def table(self, top: Branch, alias: int, changed: Changed, found: Alive) -> pa.Table:
+    def table(self, alias: int, changed: Changed, found: Alive) -> pa.Table:
         """Write the records of rows that are alive."""
         columns: dict[str, pa.Array] = {
             "_change_type": pa.array([changed.kind] * len(found.rows), pa.string()),
             "_count": pa.array(found.beyond.times[found.beyond.alive]),
             "_diff": pa.array(changed.diffs[found.rows]),
         }
-        if top.columns:
-            now = self.values(top, found.piece)
+        shown = columns_of(self.plan, alias)
+        if shown:
+            now = self.values(shown, found.piece)
             before = missing = pa.nulls(len(found.rows), now.type)
             if changed.pre is not None and changed.post is not None:
-                before = self.values(top, self.walker.begun(alias, changed.pre[found.rows]))
+                before = self.values(shown, self.walker.begun(alias, changed.pre[found.rows]))
             elif changed.post is None:
                 before, now = now, missing
             columns |= {"pre": before, "post": now}
         return pa.table(columns | lists_of(found.beyond))
 
-    def values(self, branch: Branch, piece: Piece) -> pa.StructArray:
-        """Compute what the view shows of a branch."""
+    def values(self, shown: Sequence[int], piece: Piece) -> pa.StructArray:
+        """Compute columns of the view."""
         definition = self.plan.definition
-        fields = [definition.schema.field(at) for at in branch.columns]
-        wanted = [definition.output[at].value for at in branch.columns]
+        fields = [definition.schema.field(at) for at in shown]
+        wanted = [definition.output[at].value for at in shown]
         slots = self.walker.slots_of(wanted)
         if self.walker.lengths(piece, slots, texts.ARRAY_BYTES_MAX) is not None:
             raise texts.TooMuchText
         arrays = [one_array(self.walker.computed(piece, each)) for each in wanted]
         return pa.StructArray.from_arrays(arrays, fields=fields)
 
-    def beyond(self, branch: Branch, piece: Piece) -> Beyond:
-        """Find the partners of paths in each branch beyond one."""
+    def beyond(self, steps: Sequence[Step], piece: Piece) -> Beyond:
+        """Find the partners of paths in each branch, of those that have some in the ones before."""
         alive, times = np.ones(len(piece), bool), piece.times
         lists: dict[str, Partners] = {}
-        for each in branch.beyond:
-            found = self.partners(each, piece)
-            alive &= found.lengths > 0
-            if each.mute:
-                times = times * sums(found.times, found.lengths)
-            else:
-                lists[each.name] = found
+        for step in steps:
+            if isinstance(step, Weigh | List):
+                some = np.flatnonzero(alive)
+                found = self.partners(step, picked(piece, some)).spread(some, len(piece))
+                alive &= found.lengths > 0
+                if isinstance(step, List):
+                    lists[step.name] = found
+                else:
+                    times = times * sums(found.times, found.lengths)
         return Beyond(alive, times, lists)
 
-    def partners(self, branch: Branch, piece: Piece) -> Partners:
+    def partners(self, side: Weigh | List, piece: Piece) -> Partners:
         """Find the partners of paths in a branch, those that have some everywhere beyond."""
-        is_leaf = self.is_leaf(branch)
-        found, lengths = self.listed(piece, branch) if is_leaf else self.followed(piece, branch)
-        times, lists = found.times, dict[str, pa.Array]()
-        if branch.beyond:
-            beyond = self.beyond(branch, found)
-            lengths = sums(beyond.alive.astype(np.int64), lengths)
-            alive = np.flatnonzero(beyond.alive)
-            found, times, lists = picked(found, alive), beyond.times[alive], lists_of(beyond)
+        own, late = own_steps(side)
+        found, lengths = (
+            self.listed(piece, side.enter)
+            if self.is_leaf(side)
+            else self.followed(piece, side, own)
+        )
+        beyond = self.beyond(side.steps, found)
+        alive = np.flatnonzero(beyond.alive)
+        if late:
+            alive = alive[self.walker.surviving(picked(found, alive), late)]
+            beyond = beyond._replace(alive=np.isin(np.arange(len(found)), alive))
+        lengths = sums(beyond.alive.astype(np.int64), lengths)
+        found, times = picked(found, alive), beyond.times[alive]
         parts: dict[str, pa.Array] = {"count": pa.array(times)}
-        if branch.columns:
-            parts = {"values": self.values(branch, found), **parts}
-        parts |= lists
+        if isinstance(side, List) and side.columns:
+            parts = {"values": self.values(side.columns, found), **parts}
+        parts |= lists_of(beyond)
         return Partners(
             lengths, times, pa.StructArray.from_arrays(list(parts.values()), list(parts))
         )
 
-    def is_leaf(self, branch: Branch) -> bool:
-        """Hold if a branch is lists of one alias' rows, and shows nothing but what these hold."""
+    def is_leaf(self, side: Weigh | List) -> bool:
+        """True if a branch is lists of one alias' rows, and shows nothing but what these hold."""
         outputs, slots = self.plan.definition.output, self.plan.slots
-        values = [outputs[at].value for at in branch.columns]
+        columns = side.columns if isinstance(side, List) else ()
+        values = [outputs[at].value for at in columns]
         kept = all(each in slots and slots[each].vertex is None for each in values)
-        (leg, *others) = branch.legs
-        is_list = self.walker.seat(leg.hop.alias, leg.hop.vertex).kind == f.LEAF
-        return is_list and kept and not others and not leg.tests
+        is_list = self.walker.seat(side.enter.alias, side.enter.vertex).kind == f.LEAF
+        return is_list and kept and len(side.steps) == 1
 
-    def listed(self, piece: Piece, branch: Branch) -> tuple[Piece, Words]:
+    def listed(self, piece: Piece, enter: Enter) -> tuple[Piece, Words]:
         """Copy the lists that paths meet at one vertex; tell how long each is."""
-        hop, walker = branch.legs[0].hop, self.walker
-        seat = walker.seat(hop.alias, hop.vertex)
-        records = walker.records(hop.vertex)[piece.values[hop.vertex]]
+        walker = self.walker
+        seat = walker.seat(enter.alias, enter.vertex)
+        records = walker.records(enter.vertex)[piece.values[enter.vertex]]
         lengths = records[:, seat.live] & f.LENGTH
         lists = np.stack([records[:, seat.offset], steps_of(records[:, seat.length]), lengths])
-        width, total = walker.layout.aliases[hop.alias].projected, int(lengths.sum())
+        width, total = walker.layout.aliases[enter.alias].projected, int(lengths.sum())
         words = np.empty((max(1, width), total), np.int64)
         heap = walker.memory.heap.address
         with lent(lists, words):
             copy_lists(
                 heap, np.array([lists.ctypes.data, len(lengths), words.ctypes.data, width, total])
             )
-        return Piece({}, {hop.alias: list(words)}, np.ones(total, np.int64)), lengths
+        return Piece({}, {enter.alias: list(words)}, np.ones(total, np.int64)), lengths
 
-    def looks_back(self, branch: Branch) -> bool:
-        """Hold if a branch, or one beyond, asks more of a path than where it begins."""
+    def looks_back(self, side: Weigh | List) -> bool:
+        """True if a branch, or one beyond, asks more of a path than where it begins."""
         outputs = self.plan.definition.output
-        return (
-            any(leg.tests for leg in branch.legs)
-            or any(outputs[at].value not in self.plan.slots for at in branch.columns)
-            or any(map(self.looks_back, branch.beyond))
+        columns = side.columns if isinstance(side, List) else ()
+        return any(outputs[at].value not in self.plan.slots for at in columns) or any(
+            isinstance(step, Test) or (isinstance(step, Weigh | List) and self.looks_back(step))
+            for step in side.steps
         )
 
-    def followed(self, piece: Piece, branch: Branch) -> tuple[Piece, Words]:
-        """Extend paths along a branch; tell how many continue each."""
+    def followed(
+        self, piece: Piece, side: Weigh | List, own: Sequence[Enter | Test]
+    ) -> tuple[Piece, Words]:
+        """Extend paths by a branch' own steps; tell how many continue each."""
         count = len(piece)
-        parents, once = np.arange(count), np.ones(count, np.int64)
-        if self.looks_back(branch):
-            piece = replace(piece, times=once)
+        once = np.ones(count, np.int64)
+        if self.looks_back(side):
+            begun = replace(piece, times=once)
         else:
-            near = {leg.hop.vertex for leg in branch.legs} & set(piece.values)
-            piece = Piece({vertex: piece.values[vertex] for vertex in near}, {}, once)
-        for leg in branch.legs:
-            parts: list[Piece] = []
-            ups: list[Words] = []
-            for found, up in self.walker.entered(piece, leg.hop.alias, leg.hop.vertex):
-                some = self.walker.surviving(found, leg.tests)
-                parts.append(found.take(some))
-                ups.append(parents[up[some]])
-            piece, parents = joined(parts), np.concatenate(ups)
-        return piece, np.bincount(parents, minlength=count)
+            near = {step.vertex for step in own if isinstance(step, Enter)} & set(piece.values)
+            begun = Piece({vertex: piece.values[vertex] for vertex in near}, {}, once)
+        some: Iterable[Entered] = [Entered(begun, np.arange(count))]
+        for step in own:
+            some = self.entered(some, step) if isinstance(step, Enter) else self.true(some, step)
+        found = list(some)
+        parents = np.concatenate([each.parents for each in found])
+        return joined([each.piece for each in found]), np.bincount(parents, minlength=count)
+
+    def entered(self, some: Iterable[Entered], step: Enter) -> Iterator[Entered]:
+        """Extend paths by every row that an alias has at their value."""
+        for piece, parents in some:
+            for found, up in self.walker.entered(piece, step.alias, step.vertex):
+                yield Entered(found, parents[up])
+
+    def true(self, some: Iterable[Entered], step: Test) -> Iterator[Entered]:
+        """Keep the paths on which a predicate is TRUE."""
+        for piece, parents in some:
+            left = self.walker.surviving(piece, [step.predicate])
+            yield Entered(picked(piece, left), parents[left])
+
+
+def own_steps(side: Weigh | List) -> tuple[list[Enter | Test], list[Expression]]:
+    """Return a branch' own steps, and the tests that come behind all that lies beyond it."""
+    own, late = list[Enter | Test](), list[Expression]()
+    is_beyond = False
+    for step in side.steps:
+        if isinstance(step, Weigh | List):
+            is_beyond = True
+        elif is_beyond and isinstance(step, Test):
+            late.append(step.predicate)
+        else:
+            own.append(step)
+    return own, late
 
 
 def picked(piece: Piece, some: Words) -> Piece:

@@ -1,7 +1,7 @@
 """Finds a complete path on which the view has no answer (joingraph/reads/unanswered.py).
 
 In: where to start, and the conditions that paths must meet. Out: the first such path. Only the
-aliases that the checks read are walked; the others send how many ways there are to go on.
+aliases that the checks read are entered; the others are weighed.
 """
 
 from __future__ import annotations
@@ -11,13 +11,19 @@ from functools import partial
 
 from joingraph.expressions.evaluate import evaluate, holds
 from joingraph.expressions.tree import Expression
-from joingraph.generators.paths import Path, Step, keep_true, kept_columns, pieces, walk
-from joingraph.generators.reads.count import around, between, messages, reached
+from joingraph.generators.paths import Path, Step, keep_true, kept_columns, pieces
 from joingraph.generators.reads.starts import best_way, counted, groups
+from joingraph.generators.walk import Walker
 from joingraph.graph.join_graph import Graph, Image, LookAhead
-from joingraph.reads.access_paths import Everyone
+from joingraph.reads.access_paths import starting_in
 from joingraph.reads.requests import Reading
-from joingraph.reads.unanswered import Checks, Unanswered, checks_of, first_unanswered, total_legs
+from joingraph.reads.unanswered import (
+    Checks,
+    Unanswered,
+    checks_of,
+    first_unanswered,
+    unchecked_program,
+)
 from joingraph.reads.why import Kept
 
 
@@ -26,9 +32,7 @@ def read_unanswered(
 ) -> Unanswered | None:
     """Return a path that meets conditions and has no answer."""
     checks = checks_of(graph.plan, conditions)
-    way = best_way(graph, Reading(tuple(conditions)))
-    if isinstance(way, Everyone):
-        way = Everyone(min(checks.readers, default=way.alias))
+    way = starting_in(checks.readers, best_way(graph, Reading(tuple(conditions))))
     steps = (step for group in groups(graph, way) for step in group)
     return find(graph, look, conditions, start=way.alias, steps=steps)
 
@@ -64,15 +68,9 @@ def find(
     """Return the first path from some steps of an alias that has no answer."""
     plan = graph.plan
     checks = checks_of(plan, conditions)
-    tests, route = total_legs(plan, start, conditions, checks)
-    begun = list(keep_true(plan, (counted(plan, step) for step in steps), tests))
-    walked = between(plan, start, checks.readers)
-    near = reached(graph, start, begun)
-    sent = messages(graph, near, [leg for leg in route if leg.hop.alias not in walked])
-    inner = [leg for leg in route if leg.hop.alias in walked]
-    outer = [leg.hop for leg in route if leg.hop.alias not in walked and leg.hop.near in walked]
-    for piece in pieces(walk(graph, look, begun, inner)):
-        whole = [path for path in piece if around(graph, path, outer, sent)]
+    program = unchecked_program(plan, start, conditions, checks)
+    begun = keep_true(plan, (counted(plan, step) for step in steps), program.tests)
+    for whole in pieces(Walker(graph, look).walk(begun, program.steps)):
         found = first_unanswered(len(whole), partial(check, graph, checks, whole))
         if found:
             row, error = found

@@ -11,6 +11,7 @@ from joingraph.generators.reads.reading import matching
 from joingraph.generators.reads.starts import best_way
 from joingraph.generators.rows import view_rows
 from joingraph.graph.join_graph import Graph, LookAhead
+from joingraph.plan.arrange import paths_program
 from joingraph.reads.requests import Reading, Touched
 from joingraph.reads.row_lookup import Asked
 from joingraph.reads.why import Kept
@@ -20,7 +21,9 @@ def why(graph: Graph, look: LookAhead, asked: Asked) -> list[tuple[Kept, ...]]:
     """Find the row's paths: what each alias keeps on them."""
     reading = Reading(asked.conditions)
     way = best_way(graph, reading)
-    paths = list(matching(graph, look, reading, way=way, touched=Touched()))
+    program = paths_program(graph.plan, way.alias, asked.conditions)
+    touched = Touched()
+    paths = list(matching(graph, look, reading, way=way, program=program, touched=touched))
     rows = view_rows(graph.plan, paths)
     return [kept(path) for path, row in zip(paths, rows, strict=True) if row == asked.words]
 

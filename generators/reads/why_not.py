@@ -1,7 +1,7 @@
 """Finds where the paths of a row break that the view does not have.
 
     every alias has rows for it?     no: Nobody
-    walk from the rarest alias       a hop on which nobody meets: Apart
+    walk from the rarest alias       an alias of which no row meets: Apart
                                      a condition that is TRUE on no path so far: Untrue
 
 After a break the walk goes on without what lies beyond it, so that other breaks are found, too.
@@ -15,14 +15,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from joingraph.expressions.evaluate import evaluate
 from joingraph.expressions.tree import Expression, aliases_of
 from joingraph.expressions.words import Word
-from joingraph.generators.paths import Path, entered, keep_true, output_column
+from joingraph.generators.paths import Path, keep_true, output_column
 from joingraph.generators.reads.starts import counted, groups, size
 from joingraph.generators.rows import view_rows
+from joingraph.generators.walk import Walker
 from joingraph.graph.join_graph import Graph, LookAhead
+from joingraph.plan.arrange import paths_program
 from joingraph.plan.kept_columns import is_total
-from joingraph.plan.model import Leg, Plan
+from joingraph.plan.model import Plan
+from joingraph.plan.program import Enter, Program, Test
 from joingraph.reads.access_paths import Everyone, Way, at_vertices, key_words
-from joingraph.reads.requests import Touched, legs
 from joingraph.reads.row_lookup import Asked, contradictions, known_keys
 from joingraph.reads.why_not import Apart, Break, Equal, Nobody, Unequal, Untrue
 
@@ -39,15 +41,15 @@ def why_not(graph: Graph, look: LookAhead, asked: Asked) -> list[Break]:
         return found
     keys = key_demands(plan, asked)
     ways = [rarest(graph, alias.index, asked) for alias in plan.aliases]
-    found += [
-        Nobody(way.alias) for way in ways if next(candidates(graph, way, asked, keys), None) is None
-    ]
+    programs = [paths_program(plan, way.alias, asked.conditions) for way in ways]
+    pairs = list(zip(ways, programs, strict=True))
+    begun = (candidates(graph, way, keys, program.tests) for way, program in pairs)
+    found += [Nobody(way.alias) for way, of in zip(ways, begun, strict=True) if not any(of)]
     if found:
         return found
-    start = min(ways, key=lambda way: size(graph, way))
-    paths = list(candidates(graph, start, asked, keys))
-    _, route = legs(plan, start.alias, asked.conditions)
-    paths, found = follow(graph, look, paths, route, keys=keys)
+    start, program = min(pairs, key=lambda pair: size(graph, pair[0]))
+    paths = list(candidates(graph, start, keys, program.tests))
+    paths, found = follow(Walker(graph, look), paths, program, keys=keys)
     if not found and asked.words not in set(view_rows(plan, paths)):
         return [Equal()]
     return found
@@ -70,9 +72,8 @@ def rarest(graph: Graph, alias: int, asked: Asked) -> Way:
     return min(ways or [Everyone(alias)], key=lambda way: size(graph, way))
 
 
-def candidates(graph: Graph, way: Way, asked: Asked, keys: Keys) -> Iterator[Path]:
+def candidates(graph: Graph, way: Way, keys: Keys, tests: Sequence[Expression]) -> Iterator[Path]:
     """Yield what an alias has for the row."""
-    tests, _ = legs(graph.plan, way.alias, asked.conditions)
     paths = (counted(graph.plan, step) for group in groups(graph, way) for step in group)
     yield from keep_true(graph.plan, fitting(graph, paths, way.alias, keys), tests)
 
@@ -91,38 +92,39 @@ def fitting(graph: Graph, paths: Iterable[Path], alias: int, keys: Keys) -> Iter
 
 
 def follow(
-    graph: Graph, look: LookAhead, paths: list[Path], route: Sequence[Leg], *, keys: Keys
+    walker: Walker, paths: list[Path], by: Program, *, keys: Keys
 ) -> tuple[list[Path], list[Break]]:
-    """Walk a route, noting each break; give the paths that are left, too."""
-    plan, found = graph.plan, list[Break]()
-    missed: set[int] = set()
-    for leg in route:
-        hop = leg.hop
-        if hop.near in missed:
-            missed.add(hop.alias)
-            continue
-        met = partners_that_fit(graph, look, paths, leg, keys=keys)
-        if met:
-            paths = met
-        else:
-            missed.add(hop.alias)
-            found.append(Apart(hop.near, hop.alias, hop.vertex))
-        for test in leg.tests:
-            if can_ask(plan, test, missed, broken=bool(found)):
-                paths, broken = asked_of(plan, paths, test)
-                found += broken
+    """Carry out a program on all paths at once, noting each break; give the paths left, too.
+
+    A step that leaves no path is a break, and is then taken as not done: others follow.
+    """
+    plan, found = walker.plan, list[Break]()
+    nearer, missed = plan.tree_from(by.alias), set[int]()
+    for step in by.steps:
+        if isinstance(step, Enter):
+            near = nearer[step.alias].alias
+            met = [] if near in missed else partners_that_fit(walker, paths, step, by, keys=keys)
+            paths = met or paths
+            if not met:
+                missed.add(step.alias)
+            if not met and near not in missed:
+                found.append(Apart(near, step.alias, step.vertex))
+        elif isinstance(step, Test) and can_ask(plan, step.predicate, missed, broken=bool(found)):
+            paths, broken = asked_of(plan, paths, step.predicate)
+            found += broken
     return paths, found
 
 
 def partners_that_fit(
-    graph: Graph, look: LookAhead, paths: Iterable[Path], leg: Leg, *, keys: Keys
+    walker: Walker, paths: Iterable[Path], step: Enter, by: Program, *, keys: Keys
 ) -> list[Path]:
     """Extend paths by the steps of an alias that have what the row asks of this alias alone."""
-    plan, alias = graph.plan, leg.hop.alias
+    plan, alias = walker.plan, step.alias
     mine = frozenset({plan.aliases[alias].name})
-    own = [each for each in leg.tests if aliases_of(each) == mine and is_total(plan, each)]
-    further = entered(graph, look, paths, leg.hop, touched=Touched())
-    return list(keep_true(plan, fitting(graph, further, alias, keys), own))
+    tests = (each.predicate for each in by.steps if isinstance(each, Test))
+    own = [each for each in tests if aliases_of(each) == mine and is_total(plan, each)]
+    further = walker.enter(paths, step)
+    return list(keep_true(plan, fitting(walker.graph, further, alias, keys), own))
 
 
 def can_ask(plan: Plan, test: Expression, missed: set[int], *, broken: bool) -> bool:

@@ -130,7 +130,7 @@ class ReferenceEngine:
         found = []
         self.keep()
         for _, diffs in admitted if skip or not refused else ():
-            counts = [fanout(self.graph, self.carry_out(diff)) for diff in diffs]
+            counts = [fanout(self.graph, self.look, self.carry_out(diff)) for diff in diffs]
             found.append(joined(counts))
         self.undo()
         return sum(each.rows for each in found), all(each.exact for each in found), refused

@@ -6,46 +6,129 @@
 
 A residual predicate or an output expression over several aliases ties together all aliases on the
 ways between those it reads, the root left out: of that there is only one. A branch that shows
-nothing of itself or below is mute: its partners only count.
+nothing of itself or below is weighed: its partners only count.
+
+Predicates that may raise an error tie together all that they read, and their branch comes last:
+so they are asked where all other branches are known to have partners, on complete paths.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 from joingraph.expressions.tree import Expression, aliases_of
-from joingraph.plan.kept_columns import kept_parts
-from joingraph.plan.model import Leg, Plan
+from joingraph.plan.kept_columns import is_total, kept_parts
+from joingraph.plan.model import Plan
+from joingraph.plan.program import Enter, List, Program, Step, Test, Weigh
 
-Groups = Mapping[int, frozenset[int]]  # alias -> those it is tied to, itself among them
-
-
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """Aliases that are listed together, what the view shows of them, and what lies beyond."""
-
-    name: str
-    legs: tuple[Leg, ...]
-    columns: tuple[int, ...]  # of the view
-    beyond: tuple[Branch, ...]
-
-    @property
-    def mute(self) -> bool:
-        """Hold if the view shows nothing of it."""
-        return not self.columns and all(each.mute for each in self.beyond)
+Members = frozenset[int]
 
 
-def branches_of(plan: Plan, root: int) -> Branch:
-    """Take the join tree apart as seen from one alias, which is the top branch."""
-    index = {alias.name: alias.index for alias in plan.aliases}
-    near = {hop.alias: hop.near for hop in plan.routes[root]}
-    group = {alias.index: frozenset([alias.index]) for alias in plan.aliases}
-    for wanted in tying(plan):
-        tied = between(near, root, {index[name] for name in aliases_of(wanted)})
-        merged = tied.union(*(group[each] for each in tied))
-        group |= dict.fromkeys(merged, merged)
-    return branch(plan, root, group, frozenset([root]))
+def lists_program(plan: Plan, root: int) -> Program:
+    """Return the program that makes a change of an alias with its branches as nested lists."""
+    return Branches(plan, root).program()
+
+
+class Branches:
+    """Takes the join tree apart as seen from one alias.
+
+    group    alias -> those that it is tied to, itself among them
+    late     the residual predicates that may raise an error
+    order    alias -> its place among all, nearest first
+    """
+
+    def __init__(self, plan: Plan, root: int) -> None:
+        self.plan, self.root, self.tree = plan, root, plan.tree_from(root)
+        self.index = {alias.name: alias.index for alias in plan.aliases}
+        self.late = {each for each in plan.residuals if not is_total(plan, each)}
+        self.group = {alias.index: frozenset([alias.index]) for alias in plan.aliases}
+        reads = [self.read(each) for each in tying(plan)]
+        reads.append(set[int]().union(*map(self.read, self.late)))
+        self.order = {alias: at for at, alias in enumerate((root, *self.tree))}
+        for read in filter(None, reads):
+            tied = self.between(read)
+            merged = tied.union(*(self.group[each] for each in tied))
+            self.group |= dict.fromkeys(merged, merged)
+        outputs = [each.value for each in plan.definition.output]
+        self.columns = self.by_group(outputs)
+        self.tests = self.by_group(plan.residuals)
+
+    def between(self, read: set[int]) -> Members:
+        """Return the aliases on the ways between some, the root left out."""
+        found, heads = set(read), set(read)
+        while len(heads) > 1:  # the farthest head is on the way of no other
+            farthest = max(heads, key=self.order.__getitem__)
+            heads.remove(farthest)
+            heads.add(self.tree[farthest].alias)
+            found |= heads
+        return frozenset(found - {self.root})
+
+    def by_group(self, wanted: Sequence[Expression]) -> dict[Members, list[int]]:
+        """Number the expressions that read a branch, besides the root perhaps."""
+        found: dict[Members, list[int]] = {}
+        for at, each in enumerate(wanted):
+            for alias in sorted(self.read(each) - {self.root})[:1]:
+                found.setdefault(self.group[alias], []).append(at)
+        return found
+
+    def program(self) -> Program:
+        """Return the steps to all branches, each made before the one it lies beyond."""
+        members: dict[Members, list[int]] = {}
+        for alias in (self.root, *self.tree):
+            members.setdefault(self.group[alias], []).append(alias)
+        beyond: dict[Members, list[Step]] = {group: [] for group in members}
+        for group, aliases in reversed(members.items()):
+            if self.root not in group:
+                sides = sorted(beyond[group], key=self.turn)
+                nearer = self.tree[aliases[0]].alias
+                beyond[self.group[nearer]].insert(0, self.branch(aliases, sides))
+        top = beyond[self.group[self.root]]
+        return Program(self.root, (), tuple(sorted(top, key=self.turn)))
+
+    def turn(self, side: Step) -> tuple[bool, bool]:
+        """Return when a branch' turn is: sums first, last the one with what may raise."""
+        return self.is_late(side), isinstance(side, List)
+
+    def is_late(self, step: Step) -> bool:
+        """True if a step computes a predicate that may raise."""
+        if not self.late or isinstance(step, Enter):
+            return False
+        if isinstance(step, Test):
+            return step.predicate in self.late
+        return any(map(self.is_late, step.steps))
+
+    def branch(self, aliases: list[int], beyond: list[Step]) -> Weigh | List:
+        """Return the step for a branch: its own aliases, what lies beyond, then what may raise."""
+        own, group = list(self.entering(aliases)), self.group[aliases[0]]
+        late = [step for step in own if self.is_late(step)]
+        steps = (*(step for step in own if step not in late), *beyond, *late)
+        columns = tuple(self.columns.get(group, ()))
+        if columns or any(isinstance(each, List) for each in beyond):
+            names = (self.plan.aliases[each].name for each in sorted(aliases))
+            return List(", ".join(names), columns, steps)
+        return Weigh(steps)
+
+    def entering(self, aliases: list[int]) -> Iterator[Step]:
+        """Yield the steps into a branch, each with the residual predicates it makes decidable."""
+        decided: dict[int, list[Expression]] = {}
+        for at in self.tests.get(self.group[aliases[0]], ()):
+            test = self.plan.residuals[at]
+            last = max(self.read(test) - {self.root}, key=self.order.__getitem__)
+            decided.setdefault(last, []).append(test)
+        for alias in aliases:
+            yield Enter(alias, self.tree[alias].vertex)
+            yield from map(Test, decided.get(alias, ()))
+
+    def read(self, wanted: Expression) -> set[int]:
+        """Return the aliases that an expression reads."""
+        return {self.index[name] for name in aliases_of(wanted)}
+
+
+def columns_of(plan: Plan, alias: int) -> tuple[int, ...]:
+    """Return the columns that the view shows of an alias alone."""
+    own = {plan.aliases[alias].name}
+    outputs = enumerate(plan.definition.output)
+    return tuple(at for at, each in outputs if aliases_of(each.value) <= own)
 
 
 def tying(plan: Plan) -> Iterator[Expression]:
@@ -62,49 +145,3 @@ def unread(plan: Plan, alias: int) -> frozenset[int]:
     slots = [plan.slots[part] for each in wanted for part in kept_parts(plan, each)]
     read = {slot.position for slot in slots if slot.alias == alias and slot.vertex is None}
     return frozenset(range(len(plan.aliases[alias].projected))) - read
-
-
-def between(near: dict[int, int], root: int, read: set[int]) -> frozenset[int]:
-    """Find the aliases on the ways between some, the root left out."""
-    ways = [way_to(near, root, each) for each in read]
-    shared = set.intersection(*map(set, ways))
-    last = next(each for each in ways[0] if each in shared)
-    apart = (each for way in ways for each in way if each not in shared)
-    return frozenset([last, *apart]) - {root}
-
-
-def way_to(near: dict[int, int], root: int, alias: int) -> list[int]:
-    """List the aliases from one back to the root."""
-    way = [alias]
-    while way[-1] != root:
-        way.append(near[way[-1]])
-    return way
-
-
-def branch(plan: Plan, root: int, group: Groups, members: frozenset[int]) -> Branch:
-    """Describe a branch and what lies beyond it."""
-    route = plan.routes[root]
-    nexts = (hop.alias for hop in route if hop.near in members and hop.alias not in members)
-    names = {plan.aliases[each].name for each in members}
-    return Branch(
-        ", ".join(plan.aliases[each].name for each in sorted(members)),
-        tuple(legs_of(plan, root, members)),
-        tuple(
-            at
-            for at, each in enumerate(plan.definition.output)
-            if aliases_of(each.value) - {plan.aliases[root].name} <= names
-            and (root in members or aliases_of(each.value) & names)
-        ),
-        tuple(branch(plan, root, group, each) for each in dict.fromkeys(group[at] for at in nexts)),
-    )
-
-
-def legs_of(plan: Plan, root: int, members: frozenset[int]) -> Iterator[Leg]:
-    """Yield the hops of a branch, each with the residual predicates it makes decidable."""
-    bound = {plan.aliases[root].name}
-    left = list(plan.residuals)
-    for hop in plan.routes[root]:
-        if hop.alias in members:
-            bound.add(plan.aliases[hop.alias].name)
-            yield Leg(hop, tuple(each for each in left if aliases_of(each) <= bound))
-            left = [each for each in left if not aliases_of(each) <= bound]

@@ -1,19 +1,21 @@
-"""Builds the plan of a view: what every alias keeps, and the routes through the join tree.
+"""Builds the plan of a view: what every alias keeps, and how the join tree is walked.
 
 In: a Definition. Out: a Plan, in which nothing is left to be looked up by name.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 
 from joingraph.expressions.tree import Expression, aliases_of, columns_of
+from joingraph.plan.arrange import fanout_program, rows_program
+from joingraph.plan.branches import lists_program
 from joingraph.plan.classes import bare, cast_to, class_type, sort_conditions
 from joingraph.plan.join_tree import Bundle, make_tree
-from joingraph.plan.model import AliasPlan, Hop, Plan, Slot, Vertex
+from joingraph.plan.model import AliasPlan, Plan, Slot, Vertex
 from joingraph.sql.definition import Definition
 
 
@@ -32,9 +34,13 @@ def build(definition: Definition, kept: Iterable[Expression] = ()) -> Plan:
         AliasPlan(i, alias.name, alias.table, tuple(found.filters[alias.name]), *keeper.of(i))
         for i, alias in enumerate(definition.aliases)
     )
-    readers = [{index[name] for name in aliases_of(each)} for each in residuals]
-    routes = tuple(route(i, vertices, readers) for i in range(len(aliases)))
-    return Plan(definition, aliases, vertices, residuals, keeper.slots, routes)
+    plan = Plan(definition, aliases, vertices, residuals, keeper.slots)
+    return replace(
+        plan,
+        rows=tuple(rows_program(plan, alias.index) for alias in aliases),
+        fanouts=tuple(fanout_program(plan, alias.index) for alias in aliases),
+        lists=tuple(lists_program(plan, alias.index) for alias in aliases),
+    )
 
 
 def vertex_of(index: int, bundle: Bundle) -> Vertex:
@@ -100,24 +106,3 @@ class Keeper:
             for vertex in mine
         )
         return tuple(each.index for each in mine), keys, tuple(self.projected[alias])
-
-
-def route(start: int, vertices: tuple[Vertex, ...], readers: list[set[int]]) -> tuple[Hop, ...]:
-    """Visit every alias from one, nearest first, deciding each residual as soon as it can be."""
-    hops: list[Hop] = []
-    bound, undecided = {start}, dict(enumerate(readers))
-    frontier = deque([start])
-    while frontier:
-        near = frontier.popleft()
-        for vertex in vertices:
-            if near not in vertex.aliases or not bound.isdisjoint(set(vertex.aliases) - {near}):
-                continue
-            for alias in vertex.aliases:
-                if alias != near:
-                    bound.add(alias)
-                    decided = tuple(i for i, reads in undecided.items() if reads <= bound)
-                    undecided = {i: r for i, r in undecided.items() if i not in decided}
-                    hops.append(Hop(near, vertex.index, alias, decided))
-                    frontier.append(alias)
-    assert not undecided, "a complete path binds every alias"
-    return tuple(hops)

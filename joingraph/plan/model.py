@@ -7,7 +7,7 @@
     keys      F: (F.userId)      T: (T.userId) (T.tweetId)     R: (R.retweetTweetId)
     projected F: [F.followerId]  T: []                         R: [R.userId]
     slots     T.tweetId = T's key at v1;   F.followerId = F's projected 0;   ...
-    routes    from T: enter F by v0, enter R by v1;   from F: enter T by v0, enter R by v1; ...
+    rows      from T: enter F at v0, enter R at v1;   from F: enter T at v0, enter R at v1; ...
 
 An alias' kept attributes are its keys and its projected ones; everything else is dropped by the
 filter. An attribute that can be had from a key without loss is not projected again.
@@ -16,6 +16,7 @@ Aliases and vertices are named by their index in the plan everywhere after this 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from joingraph.expressions.tree import Expression
+from joingraph.plan.program import Program
 from joingraph.sql.definition import Definition
 
 
@@ -63,30 +65,36 @@ class Slot:
     stored: pa.DataType  # the type it is kept in; the expression's own type is cast from it
 
 
-@dataclass(frozen=True, slots=True)
-class Hop:
-    """One step of a route: from the value that `near` has at `vertex`, enter `alias`."""
+class Nearer(NamedTuple):
+    """What lies before an alias on the way from another: an alias, and where both meet."""
 
-    near: int
-    vertex: int
     alias: int
-    residuals: tuple[int, ...]  # the predicates that this hop makes decidable
+    vertex: int
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A view's plan; `routes[a]` visits every other alias from alias `a`, nearest first."""
+    """A view's plan; `rows`, `fanouts` and `lists` are the programs of diffs, by alias."""
 
     definition: Definition
     aliases: tuple[AliasPlan, ...]
     vertices: tuple[Vertex, ...]
     residuals: tuple[Expression, ...]
     slots: Mapping[Expression, Slot]
-    routes: tuple[tuple[Hop, ...], ...]
+    rows: tuple[Program, ...] = ()
+    fanouts: tuple[Program, ...] = ()
+    lists: tuple[Program, ...] = ()
 
-
-class Leg(NamedTuple):
-    """A hop, and what can be decided once it is made."""
-
-    hop: Hop
-    tests: tuple[Expression, ...]
+    def tree_from(self, start: int) -> dict[int, Nearer]:
+        """Return the join tree as seen from an alias: every other one, nearest first."""
+        found: dict[int, Nearer] = {}
+        frontier = deque([(start, -1)])
+        while frontier:
+            near, entry = frontier.popleft()
+            for vertex in self.aliases[near].vertices:
+                others = self.vertices[vertex].aliases if vertex != entry else ()
+                for alias in others:
+                    if alias != near:
+                        found[alias] = Nearer(near, vertex)
+                        frontier.append((alias, vertex))
+        return found

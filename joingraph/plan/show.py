@@ -60,16 +60,15 @@ def alias_lines(plan: Plan, alias: AliasPlan) -> Iterator[str]:
 
 
 def tree_lines(plan: Plan) -> Iterator[str]:
-    """Draw the join tree from the first alias on, a branch for each hop."""
-    route = plan.routes[0]
+    """Draw the join tree from the first alias on, each other one below the one it hangs on."""
+    tree = plan.tree_from(0)
 
     def below(near: int, indent: str) -> Iterator[str]:
-        hops = [hop for hop in route if hop.near == near]
-        for hop in hops:
-            last = hop is hops[-1]
-            branch, carry = ("└─", "   ") if last else ("├─", "│  ")
-            yield f"{indent}{branch} v{hop.vertex} ─ {plan.aliases[hop.alias].name}"
-            yield from below(hop.alias, indent + carry)
+        aliases = [alias for alias, nearer in tree.items() if nearer.alias == near]
+        for alias in aliases:
+            branch, carry = ("└─", "   ") if alias == aliases[-1] else ("├─", "│  ")
+            yield f"{indent}{branch} v{tree[alias].vertex} ─ {plan.aliases[alias].name}"
+            yield from below(alias, indent + carry)
 
     yield plan.aliases[0].name
     yield from below(0, "")

@@ -7,15 +7,17 @@ how.read()          the read itself, once; printing `how` again tells what it ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
 from joingraph.expressions.show import show
+from joingraph.plan.arrange import rows_program
 from joingraph.plan.model import Plan
+from joingraph.plan.program import Enter, Step, Test
 from joingraph.plan.show import vertex_name
 from joingraph.reads.access_paths import AtIndex, AtVertex, Everyone, InOrder, Way, sorting_alias
-from joingraph.reads.requests import Reading, Touched, legs
+from joingraph.reads.requests import Reading, Touched
 
 
 class Explanation:
@@ -41,19 +43,28 @@ class Explanation:
 
 def lines(plan: Plan, reading: Reading, way: Way) -> Iterator[str]:
     """Tell a read's way: its start, what each step decides, how its order comes about."""
-    at_start, route = legs(plan, way.alias, reading.conditions)
+    order = [each.value for each in reading.order]
+    program = rows_program(plan, way.alias, reading.conditions, order)
     yield f"read of {plan.definition.name}"
     yield f"start    {start_text(plan, way)}"
-    for test in at_start:
+    for test in program.tests:
         yield f"         where {show(test)}"
-    for hop, tests in route:
-        yield f"hop      v{hop.vertex} to {plan.aliases[hop.alias].name}"
-        for test in tests:
-            yield f"         where {show(test)}"
+    yield from step_lines(plan, program.steps)
     if reading.order:
         yield f"order    {order_text(plan, reading, way)}"
     if reading.limit is not None:
         yield f"limit    {reading.limit}"
+
+
+def step_lines(plan: Plan, steps: Sequence[Step], head: str = "hop") -> Iterator[str]:
+    """Tell each step; a side of which nothing is read is a sum."""
+    for step in steps:
+        if isinstance(step, Enter):
+            yield f"{head:9}v{step.vertex} to {plan.aliases[step.alias].name}"
+        elif isinstance(step, Test):
+            yield f"         where {show(step.predicate)}"
+        else:
+            yield from step_lines(plan, step.steps, "sum")
 
 
 def start_text(plan: Plan, way: Way) -> str:

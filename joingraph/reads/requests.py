@@ -1,26 +1,23 @@
-"""What is to be read of a view, and when on a walk each condition can be decided.
+"""What is to be read of a view: which rows, in which order, how many.
 
     scan(where="fan = 'bob' AND a + b > 3", order_by="date DESC", limit=20)
     ->  Reading(conditions, order, limit)
-    ->  legs: at the start F.fan = 'bob', after the hop into T  F.a + T.b > 3, ...
 
 This is settled before the graph is looked at, for every form of the graph alike; where a walk
-starts is chosen in access_paths.py.
+starts is chosen in access_paths.py, what it does from there is a program (plan/arrange.py).
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from joingraph.common.errors import ViewError
 from joingraph.common.names import quoted, short_repr, suggest
 from joingraph.expressions.order import Order
 from joingraph.expressions.show import show
-from joingraph.expressions.tree import Expression, aliases_of
-from joingraph.plan.kept_columns import is_total
-from joingraph.plan.model import Leg, Plan
+from joingraph.expressions.tree import Expression
+from joingraph.plan.model import Plan
 from joingraph.sql.conditions import bind_order, bind_where
 from joingraph.sql.definition import Definition
 
@@ -76,28 +73,3 @@ def indexable(plan: Plan, column: object) -> str:
             "kept nowhere; index a column of one table"
         )
     return found.name
-
-
-def legs(
-    plan: Plan, start: int, conditions: Sequence[Expression]
-) -> tuple[tuple[Expression, ...], list[Leg]]:
-    """Say what can be decided at the start, and the route with what each hop makes decidable.
-
-    A condition that may raise an error is asked of complete paths only, after all others: one that
-    is never completed is no row of the view and must not raise.
-    """
-    left, late = list[Expression](), list[Expression]()
-    for each in conditions:
-        (left if is_total(plan, each) else late).append(each)
-    bound = {plan.aliases[start].name}
-    at_start = tuple(each for each in left if aliases_of(each) <= bound)
-    found: list[Leg] = []
-    for hop in plan.routes[start]:
-        left = [each for each in left if not aliases_of(each) <= bound]
-        bound.add(plan.aliases[hop.alias].name)
-        now = tuple(each for each in left if aliases_of(each) <= bound)
-        found.append(Leg(hop, (*(plan.residuals[i] for i in hop.residuals), *now)))
-    if not found:
-        return (*at_start, *late), found
-    found[-1] = Leg(found[-1].hop, (*found[-1].tests, *late))
-    return at_start, found

@@ -5,8 +5,8 @@
 No batch and no load leaves such a path in the graph. Graphs of earlier versions may hold some,
 since `load` computed nothing: reads go around them, and their base rows can be deleted.
 
-Both forms of the graph look for such a path in the same way: they walk the aliases that the
-expressions read, and count the ways to go on into all others.
+Both forms of the graph look for such a path in the same way: they enter the aliases that the
+expressions read, and weigh all others.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from joingraph.common.errors import DiffError
 from joingraph.expressions.evaluate import NoAnswer
 from joingraph.expressions.python_values import plain_text
 from joingraph.expressions.tree import Expression, aliases_of
+from joingraph.plan.arrange import through
 from joingraph.plan.kept_columns import is_total
-from joingraph.plan.model import Leg, Plan
-from joingraph.reads.requests import legs
+from joingraph.plan.model import Plan
+from joingraph.plan.program import Program
 from joingraph.reads.why import Kept, columns_kept
 
 REMEDY = (
@@ -71,13 +72,12 @@ def checks_of(plan: Plan, conditions: Sequence[Expression]) -> Checks:
     return Checks(tests, values, frozenset(index[name] for name in names))
 
 
-def total_legs(
+def unchecked_program(
     plan: Plan, start: int, conditions: Sequence[Expression], checks: Checks
-) -> tuple[tuple[Expression, ...], list[Leg]]:
-    """Return what can be decided at the start and on the route and cannot fail."""
-    at_start, route = legs(plan, start, conditions)
-    kept = [Leg(hop, tuple(each for each in of if each not in checks.tests)) for hop, of in route]
-    return tuple(each for each in at_start if each not in checks.tests), kept
+) -> Program:
+    """Return the program of the complete paths that are to be checked."""
+    tests = (each for each in (*plan.residuals, *conditions) if each not in checks.tests)
+    return through(plan, start, checks.readers, tests)
 
 
 def first_unanswered(

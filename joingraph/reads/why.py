@@ -57,12 +57,14 @@ class WhyPath(dict[str, dict[str, Value]]):
         )
         count = f" x{self.counts[name]}" if self.counts[name] > 1 else ""
         yield f"{start}{name} ({values}){count}"
-        hops = [hop for hop in self._plan.routes[0] if hop.near == alias]
-        for hop in hops:
-            branch, carry = ("└─", "   ") if hop is hops[-1] else ("├─", "│  ")
-            words = self._path[alias].key[self._plan.aliases[alias].vertices.index(hop.vertex)]
-            met = f"{indent}{branch} {{{', '.join(map(str, words))}}} ─ "
-            yield from self._lines(hop.alias, met, indent + carry)
+        tree = self._plan.tree_from(0)
+        others = [each for each, nearer in tree.items() if nearer.alias == alias]
+        for other in others:
+            branch, carry = ("└─", "   ") if other == others[-1] else ("├─", "│  ")
+            place = self._plan.aliases[alias].vertices.index(tree[other].vertex)
+            words = ", ".join(map(str, self._path[alias].key[place]))
+            met = f"{indent}{branch} {{{words}}} ─ "
+            yield from self._lines(other, met, indent + carry)
 
 
 class Why(list[WhyPath]):

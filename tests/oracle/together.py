@@ -9,7 +9,7 @@ the same paths, or the step disagrees. `check` holds the notes of each mode to f
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import pyarrow as pa
@@ -17,13 +17,16 @@ import pyarrow as pa
 from joingraph.engines.plain import Changes, ReferenceEngine
 from joingraph.expressions.tree import Expression
 from joingraph.generators.diffs import Effect, effects
+from joingraph.generators.paths import Path
 from joingraph.generators.reads.count import count
 from joingraph.generators.reads.reading import matching
 from joingraph.generators.reads.scan import in_batches
-from joingraph.graph.join_graph import JoinTuple
+from joingraph.graph.join_graph import JoinTuple, LookAhead
 from joingraph.maintainers.check import check
 from joingraph.maintainers.lookahead import look_ahead
+from joingraph.plan.arrange import paths_program, rows_program
 from joingraph.plan.model import Plan
+from joingraph.plan.program import Program
 from joingraph.reads.access_paths import Everyone
 from joingraph.reads.requests import Reading, Touched
 from tests import LOOKAHEADS
@@ -78,10 +81,20 @@ class TogetherEngine(ReferenceEngine):
         """Read the view from a starting alias of its own in every mode."""
         aliases = len(self.graph.tuples)
         each_mode = [
-            list(matching(self.graph, look, reading, way=Everyone(n % aliases), touched=touched))
+            self.paths(look, reading, n % aliases, paths_program)
             for n, look in enumerate(self.looks.modes.values())
         ]
-        return in_batches(self.graph, same(each_mode))
+        same(each_mode)
+        return in_batches(self.graph, self.paths(self.look, reading, 0, rows_program))
+
+    def paths(
+        self, look: LookAhead, reading: Reading, start: int, make: Callable[..., Program]
+    ) -> list[Path]:
+        """Walk from one alias."""
+        program = make(self.plan, start, reading.conditions)
+        way = Everyone(start)
+        touched = Touched()
+        return list(matching(self.graph, look, reading, way=way, program=program, touched=touched))
 
     def count(self, conditions: tuple[Expression, ...] = ()) -> int:
         """Count in every mode."""

@@ -1,15 +1,15 @@
-"""Walks the compiled graph by column: pieces of paths, extended hop by hop, for answers on demand.
+"""Paths through the compiled graph by column: pieces of them, for answers on demand.
 
     values      vertex -> id of its value on each path          {v0: [7, 7, 9]}
     projected   alias  -> its projected words, by column        {F: [[1, 2, 1]]}
     times       how many rows each path stands for              [1, 1, 1]
     counts      alias  -> of how many equal base rows it is     {F: [1, 1, 1]}      only if folded
 
-A hop reads, for each path, the list of an alias at the path's vertex value: numpy gathers over the
-graph's own memory, no Python per row. What one hop makes of a piece comes in bounded pieces again,
-so that a walk takes little memory however many paths there are. Equal base rows lie there one
-by one; a walk that folds makes one path of them. Batches go another way
-(generators/compiled/odometer.py); both read the same lists.
+An alias is entered by reading, for each path, its list at the path's vertex value: numpy gathers
+over the graph's own memory, no Python per row. What is made of a piece comes in bounded pieces
+again, so that a walk (walk.py) takes little memory however many paths there are. Equal base rows
+lie there one by one; a walk that folds makes one path of them. Batches go another way
+(odometer.py); both read the same lists.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from joingraph.graph.compiled.memory.state import GraphMemory
 from joingraph.graph.compiled.values.string_pool import Interner
 from joingraph.graph.compiled.values.words import from_words
 from joingraph.plan.kept_columns import kept_parts
-from joingraph.plan.model import Leg, Plan, Slot
+from joingraph.plan.model import Plan, Slot
 from joingraph.reads.requests import Touched
 
-PIECE = 1 << 17  # paths that a hop makes at once
+PIECE = 1 << 17  # paths that are made at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Piece:
 
 
 class Entered(NamedTuple):
-    """What a hop made of a piece, and which path each of it continues."""
+    """What came of a piece by entering an alias, and which path each of it continues."""
 
     piece: Piece
     parents: Words
@@ -203,25 +203,8 @@ class Walker:
             projected={**piece.projected, seat.alias: words},
         )
 
-    def walk(
-        self, pieces: Iterable[Piece], route: Sequence[Leg], touched: Touched | None = None
-    ) -> Iterator[Piece]:
-        """Follow a route, letting through the paths on which all conditions hold."""
-        for leg in route:
-            pieces = self.hopped(pieces, leg, touched or Touched())
-        return iter(pieces)
-
-    def hopped(self, pieces: Iterable[Piece], leg: Leg, touched: Touched) -> Iterator[Piece]:
-        """Make one hop with all pieces, and test what it makes decidable."""
-        for piece in pieces:
-            for found, parents in self.entered(piece, leg.hop.alias, leg.hop.vertex):
-                self.note(touched, leg.hop.alias, parents)
-                passed = self.passing(found, leg.tests)
-                if len(passed):
-                    yield passed
-
     def note(self, touched: Touched, alias: int, parents: Words) -> None:
-        """Count what a hop has met; an alias with one vertex has one join tuple at a value."""
+        """Count what was entered; an alias with one vertex has one join tuple at a value."""
         touched.projected_tuples += len(parents)
         kind = self.layout.aliases[alias].kind
         met = len(parents) if kind >= f.EDGE else 1 + np.count_nonzero(np.diff(parents))

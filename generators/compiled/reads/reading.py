@@ -1,6 +1,6 @@
 """Reads some of the view off the compiled graph: rows that meet conditions, in order, with a limit.
 
-    starts -> (walk: hop, test, hop, test, ...) -> complete paths -> the best k -> record batches
+    starts -> (walk: enter, test, weigh, ...) -> complete paths -> the best k -> record batches
 
 The same steps as generators/reads/reading.py takes on the plain graph, by column.
 """
@@ -19,10 +19,12 @@ from joingraph.expressions.words import Word, to_words, words_of
 from joingraph.generators.compiled.reads.column_walk import Piece, Walker, joined
 from joingraph.generators.compiled.reads.order import first_in_order, in_order, ranks
 from joingraph.generators.compiled.reads.starts import Starts
+from joingraph.generators.compiled.reads.walk import Walk
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.memory.reserved import Words
-from joingraph.reads.access_paths import Way, sorting_alias
-from joingraph.reads.requests import Reading, Touched, legs
+from joingraph.plan.arrange import paths_program, rows_program
+from joingraph.reads.access_paths import sorting_alias
+from joingraph.reads.requests import Reading, Touched
 from joingraph.reads.row_lookup import Asked
 from joingraph.reads.why import Kept
 
@@ -32,19 +34,16 @@ def read(starts: Starts, reading: Reading, touched: Touched) -> Iterator[pa.Reco
     if reading.limit == 0:
         return
     way = starts.best_way(reading)
-    pieces = matching(starts, reading, way, touched)
+    order = [each.value for each in reading.order]
+    program = rows_program(starts.plan, way.alias, reading.conditions, order)
+    begun = starts.pieces(reading, way, program.tests, touched)
+    pieces = Walk(starts.walker, touched).walk(begun, program.steps)
     if reading.order and sorting_alias(starts.plan, reading) != way.alias:
         pieces = best(starts.walker, pieces, reading)
     if reading.limit is not None:
         pieces = limited(pieces, reading.limit)
     for piece in pieces:
         yield from batches(starts.walker, piece)
-
-
-def matching(starts: Starts, reading: Reading, way: Way, touched: Touched) -> Iterator[Piece]:
-    """Yield every complete path that meets the conditions, with its full multiplicity."""
-    tests, route = legs(starts.plan, way.alias, reading.conditions)
-    return starts.walker.walk(starts.pieces(reading, way, tests, touched), route, touched)
 
 
 def best(walker: Walker, pieces: Iterable[Piece], reading: Reading) -> Iterator[Piece]:
@@ -105,8 +104,10 @@ def why(starts: Starts, asked: Asked) -> list[tuple[Kept, ...]]:
     walker, plan = starts.walker, starts.plan
     reading = Reading(asked.conditions)
     way = starts.best_way(reading)
+    program = paths_program(plan, way.alias, asked.conditions)
+    begun = starts.pieces(reading, way, program.tests, Touched())
     found: list[tuple[Kept, ...]] = []
-    for piece in matching(starts, reading, way, Touched()):
+    for piece in Walk(walker).walk(begun, program.steps):
         for part, shown in walker.shown(piece):
             rows = zip(*(words_of(each) for each in shown.columns), strict=True)
             same = [at for at, row in enumerate(rows) if row == asked.words]

@@ -15,21 +15,24 @@ from joingraph.expressions.tree import Expression
 from joingraph.generators.compiled.reads.column_walk import Piece, Walker
 from joingraph.generators.compiled.reads.reading import kept
 from joingraph.generators.compiled.reads.starts import Starts
-from joingraph.generators.compiled.reads.sums import Messages
-from joingraph.generators.reads.count import between
+from joingraph.generators.compiled.reads.walk import Walk
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.memory.reserved import Words
-from joingraph.reads.access_paths import Everyone
+from joingraph.reads.access_paths import starting_in
 from joingraph.reads.requests import Reading
-from joingraph.reads.unanswered import Checks, Unanswered, checks_of, first_unanswered, total_legs
+from joingraph.reads.unanswered import (
+    Checks,
+    Unanswered,
+    checks_of,
+    first_unanswered,
+    unchecked_program,
+)
 
 
 def read_unanswered(starts: Starts, conditions: Sequence[Expression]) -> Unanswered | None:
     """Return a path that meets conditions and has no answer."""
     checks = checks_of(starts.plan, conditions)
-    way = starts.best_way(Reading(tuple(conditions)))
-    if isinstance(way, Everyone):
-        way = Everyone(min(checks.readers, default=way.alias))
+    way = starting_in(checks.readers, starts.best_way(Reading(tuple(conditions))))
     return find(starts.walker, conditions, way.alias, starts.group(way))
 
 
@@ -65,18 +68,15 @@ def find(
     """Return the first path from some rows of an alias that has no answer."""
     plan = walker.plan
     checks = checks_of(plan, conditions)
-    tests, route = total_legs(plan, start, conditions, checks)
-    walked = between(plan, start, checks.readers)
-    messages = Messages(walker, [leg for leg in route if leg.hop.alias not in walked])
-    passed = (walker.passing(piece, tests) for piece in pieces)
-    for piece in walker.walk(passed, [leg for leg in route if leg.hop.alias in walked]):
-        whole = piece.take(np.flatnonzero(messages.around(piece, walked)))
+    program = unchecked_program(plan, start, conditions, checks)
+    passed = (walker.passing(piece, program.tests) for piece in pieces)
+    for whole in Walk(walker).walk(passed, program.steps):
         found = first_unanswered(len(whole), partial(check, walker, checks, whole))
         if found:
             row, error = found
             path = whole.take(np.array([row]))
-            path = replace(path, counts=dict.fromkeys(walked, path.times))
-            told = {alias: next(kept(walker, path, alias)) for alias in walked}
+            path = replace(path, counts=dict.fromkeys(program.entered, path.times))
+            told = {alias: next(kept(walker, path, alias)) for alias in program.entered}
             return Unanswered.of(plan, told, error)
     return None
 

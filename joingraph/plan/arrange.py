@@ -1,0 +1,239 @@
+"""Makes the walk programs of a plan: which aliases are entered, which are summed, what comes when.
+
+    wanted: columns, predicates over several aliases   ->   entered: the aliases on the ways to them
+    all other aliases                                  ->   weighed
+
+Sides that are weighed come first, then aliases that bind further vertices, then those with one
+vertex; ties in the plan's order. A predicate comes as soon as all that it reads is bound. One that
+may raise an error comes behind everything, so it is computed on complete paths only: a path that is
+never completed is not a row of the view and must not raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import heappop, heappush
+from itertools import count
+from typing import NamedTuple
+
+from joingraph.expressions.tree import Expression, aliases_of
+from joingraph.plan.kept_columns import is_total, kept_parts
+from joingraph.plan.model import Plan
+from joingraph.plan.program import Enter, Program, Step, Test, Weigh
+
+
+class Source(NamedTuple):
+    """Where a value lies on a path: in an alias' row, or at a vertex (`vertex` is not None).
+
+    `fits`: the word at the vertex has the value's own type. If not, the value is read only where
+    its alias is known to have a row: elsewhere the word may be one that its type cannot hold.
+    """
+
+    alias: int
+    vertex: int | None
+    fits: bool
+
+
+def rows_program(
+    plan: Plan,
+    start: int,
+    conditions: Iterable[Expression] = (),
+    order: Iterable[Expression] = (),
+) -> Program:
+    """Return the program that makes the view's rows from rows of an alias."""
+    outputs = (each.value for each in plan.definition.output)
+    return showing(plan, start, (*outputs, *order), (*plan.residuals, *conditions))
+
+
+def count_program(plan: Plan, start: int, conditions: Iterable[Expression] = ()) -> Program:
+    """Return the program that counts the view's rows."""
+    return showing(plan, start, (), (*plan.residuals, *conditions))
+
+
+def fanout_program(plan: Plan, start: int) -> Program:
+    """Return the program that bounds the rows of a change: residual predicates are left out."""
+    return showing(plan, start, (), ())
+
+
+def showing(
+    plan: Plan, start: int, shown: Iterable[Expression], tests: Sequence[Expression]
+) -> Program:
+    """Return the program of the paths on which tests hold, as far as some values need them."""
+    wanted = (*shown, *needing_paths(plan, tests))
+    places = (place for each in wanted for place in sources(plan, each))
+    return Arrangement(plan, tests).program(start, on_the_way(plan, start, places))
+
+
+def through(plan: Plan, start: int, aliases: Iterable[int], tests: Iterable[Expression]) -> Program:
+    """Return the program that enters some aliases and those on the way to them."""
+    places = (Source(alias, None, fits=True) for alias in aliases)
+    return Arrangement(plan, tests).program(start, on_the_way(plan, start, places))
+
+
+def paths_program(plan: Plan, start: int, conditions: Iterable[Expression]) -> Program:
+    """Return the program that enters every alias, nearest first, for why and why_not.
+
+    A predicate comes when the last alias that it reads is entered: so a path that breaks there
+    breaks for the sake of rows of all these aliases.
+    """
+    tests = (*plan.residuals, *conditions)
+    return Nearest(plan, tests).program(start, frozenset(range(len(plan.aliases))))
+
+
+def needing_paths(plan: Plan, tests: Iterable[Expression]) -> Iterator[Expression]:
+    """Yield the tests that read several aliases, or may raise: their values stand on a path."""
+    return (each for each in tests if len(aliases_of(each)) > 1 or not is_total(plan, each))
+
+
+def sources(plan: Plan, wanted: Expression) -> Iterator[Source]:
+    """Yield where the values lie that an expression is computed of."""
+    for part in kept_parts(plan, wanted):
+        slot = plan.slots[part]
+        vertices = plan.aliases[slot.alias].vertices
+        vertex = None if slot.vertex is None else vertices[slot.vertex]
+        yield Source(slot.alias, vertex, slot.stored == part.type)
+
+
+def aliases_tied(plan: Plan, conditions: Iterable[Expression]) -> set[int]:
+    """Return the aliases whose values must stand on a path to decide which rows are meant."""
+    wanted = needing_paths(plan, (*plan.residuals, *conditions))
+    return {place.alias for each in wanted for place in sources(plan, each)}
+
+
+def on_the_way(plan: Plan, start: int, places: Iterable[Source]) -> frozenset[int]:
+    """Return the aliases to enter so that values are bound; a key is, once its vertex is."""
+    nearer, found = plan.tree_from(start), {start}
+    for alias, vertex, _ in places:
+        if alias != start and vertex == nearer[alias].vertex:
+            alias = nearer[alias].alias
+        while alias not in found:
+            found.add(alias)
+            alias = nearer[alias].alias
+    return frozenset(found)
+
+
+class Bound:
+    """What has a value on a path so far: the rows of aliases, and vertices."""
+
+    def __init__(self, plan: Plan, alias: int) -> None:
+        self.plan = plan
+        self.aliases, self.vertices = {alias}, set(plan.aliases[alias].vertices)
+
+    def add(self, alias: int) -> None:
+        """Bind an alias that was entered, and its vertices."""
+        self.aliases.add(alias)
+        self.vertices.update(self.plan.aliases[alias].vertices)
+
+
+class Arrangement:
+    """Orders the steps of one program.
+
+    early    tests that are not placed yet, by number, and what they read
+    readers  alias or vertex -> the numbers of the tests that read it
+    constant the numbers of the tests that read nothing
+    late     tests that may raise an error
+    summed   aliases that were weighed: they are known to have a row
+    """
+
+    def __init__(self, plan: Plan, tests: Iterable[Expression]) -> None:
+        self.plan = plan
+        self.summed: set[int] = set()
+        self.early: dict[int, tuple[Expression, list[Source]]] = {}
+        self.readers: dict[tuple[str, int | None], set[int]] = {}
+        self.constant: set[int] = set()
+        self.late: list[Expression] = []
+        for number, test in enumerate(tests):
+            if is_total(plan, test):
+                self.place(number, test)
+            else:
+                self.late.append(test)
+
+    def place(self, number: int, test: Expression) -> None:
+        """Note what a test waits for."""
+        places = list(sources(self.plan, test))
+        self.early[number] = test, places
+        if not places:
+            self.constant.add(number)
+        for alias, vertex, _ in places:
+            for read in ("alias", alias), ("vertex", vertex):
+                self.readers.setdefault(read, set()).add(number)
+
+    def program(self, start: int, entered: frozenset[int]) -> Program:
+        """Return the program that starts at an alias."""
+        bound = Bound(self.plan, start)
+        at_start = tuple(self.decided(bound, start))
+        steps = [*self.beyond(start, None, bound, entered), *map(Test, self.late)]
+        assert not self.early, "a test reads what is entered, or one side that is weighed"
+        return Program(start, at_start, tuple(steps))
+
+    def beyond(
+        self, alias: int, entry: int | None, bound: Bound, entered: frozenset[int]
+    ) -> Iterator[Step]:
+        """Yield the steps to all that lies beyond an alias, but for where it was entered."""
+        number = count()
+        waiting: list[tuple[int, int, Enter]] = []
+
+        def wait(alias: int, entry: int | None) -> None:
+            for step in beside(self.plan, alias, entry):
+                heappush(waiting, (self.rank(step.alias, entered), next(number), step))
+
+        wait(alias, entry)
+        while waiting:
+            *_, step = heappop(waiting)
+            if step.alias in entered:
+                yield step
+                bound.add(step.alias)
+                wait(step.alias, step.vertex)
+            else:
+                yield Weigh((step, *self.side(step)))
+                self.summed.add(step.alias)
+            yield from map(Test, self.decided(bound, step.alias))
+
+    def side(self, step: Enter) -> Iterator[Step]:
+        """Yield the steps of a side that is weighed, behind the one that enters it."""
+        bound = Bound(self.plan, step.alias)
+        yield from map(Test, self.decided(bound, step.alias))
+        yield from self.beyond(step.alias, step.vertex, bound, frozenset())
+
+    def rank(self, alias: int, entered: frozenset[int]) -> int:
+        """Return when an alias' turn is: sums first, last what binds no further vertex."""
+        return 0 if alias not in entered else 1 + (len(self.plan.aliases[alias].vertices) == 1)
+
+    def decided(self, bound: Bound, last: int) -> list[Expression]:
+        """Remove and return the tests that can be decided now that an alias was bound or summed."""
+        if not self.early:
+            return []
+        read = {("alias", last), *(("vertex", each) for each in self.plan.aliases[last].vertices)}
+        numbers = self.constant.union(*(self.readers.get(each, ()) for each in read))
+        now = [
+            number
+            for number in sorted(numbers & self.early.keys())
+            if all(self.is_bound(place, bound) for place in self.early[number][1])
+        ]
+        return [self.early.pop(number)[0] for number in now]
+
+    def is_bound(self, place: Source, bound: Bound) -> bool:
+        """True if a value can be read."""
+        fits = place.fits or place.alias in self.summed
+        return place.alias in bound.aliases or (place.vertex in bound.vertices and fits)
+
+
+class Nearest(Arrangement):
+    """Enters aliases as near as they are, and reads a value once its alias is entered."""
+
+    def rank(self, alias: int, entered: frozenset[int]) -> int:
+        """Return the same for all: who waits longest comes next."""
+        return 0
+
+    def is_bound(self, place: Source, bound: Bound) -> bool:
+        """True if the alias was entered."""
+        return place.alias in bound.aliases
+
+
+def beside(plan: Plan, alias: int, entry: int | None) -> Iterator[Enter]:
+    """Yield the steps that can follow on an alias, but for back where it was entered."""
+    for vertex in plan.aliases[alias].vertices:
+        if vertex != entry:
+            for other in plan.vertices[vertex].aliases:
+                if other != alias:
+                    yield Enter(other, vertex)

@@ -1,0 +1,112 @@
+"""Walk programs: how the join tree is walked, settled with the plan, the same for every walker.
+
+    F --- v0 --- T --- v1 --- R        SELECT F.fan, T.id ...;  the view reads nothing of R
+
+    a diff of T     start T   weigh (enter R at v1)   enter F at v0                     -> rows
+    its fan-out     start T   weigh (enter R at v1)   weigh (enter F at v0)             -> a number
+    factorised      start T   weigh (enter R at v1)   list F (enter F at v0)            -> lists
+    why             start T   enter F at v0           enter R at v1   test F.fan = ..   -> paths
+
+A step says what happens to a path; a walker carries out the steps of a program one after the
+other. A step names the vertex it leaves from, not an alias: the value bound there is the same
+whichever alias bound it. A branch of the tree is not a branch of the list: its steps come once its
+vertex is bound, and paths of several branches multiply. Only Weigh and List have steps of their
+own, which no other step sees.
+
+A program does not say which rows of its start a walk takes, nor in which order: that is the access
+path's. It does not say where paths go, either: the caller takes as many as it wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from joingraph.expressions.tree import Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Enter:
+    """Make one path for each row that an alias has at the value bound at a vertex: a loop.
+
+    It binds the alias' row and its other vertices, and multiplies by the row's count. Rows beyond
+    which look-ahead knows no complete path are left out.
+    """
+
+    alias: int
+    vertex: int
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """Keep the paths on which a predicate is TRUE."""
+
+    predicate: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Weigh:
+    """Multiply a path by the sum over the paths of its own steps; 0 drops it.
+
+    The first step is an Enter. The sum depends on the value it leaves from, and else on the start
+    alone.
+    """
+
+    steps: tuple[Step, ...]
+
+    @property
+    def enter(self) -> Enter:
+        """The step that begins the side."""
+        return entry_of(self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    """Attach the paths of its own steps to a path, as a list; an empty list drops the path."""
+
+    name: str
+    columns: tuple[int, ...]  # of the view, which the list shows
+    steps: tuple[Step, ...]
+
+    @property
+    def enter(self) -> Enter:
+        """The step that begins the side."""
+        return entry_of(self.steps)
+
+
+def entry_of(steps: Sequence[Step]) -> Enter:
+    """Return the step that enters a side."""
+    first = steps[0]
+    assert isinstance(first, Enter), "a side begins where it is entered"
+    return first
+
+
+Step = Enter | Test | Weigh | List
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Where paths start, at a row of an alias, and the steps they take.
+
+    `tests` read the start alone: they come before its rows are sorted.
+    """
+
+    alias: int
+    tests: tuple[Expression, ...]
+    steps: tuple[Step, ...]
+
+    @property
+    def entered(self) -> frozenset[int]:
+        """The aliases that have a row on each path: the start and those that are entered."""
+        enters = (step.alias for step in self.steps if isinstance(step, Enter))
+        return frozenset([self.alias, *enters])
+
+    def without(self, tests: Collection[Expression]) -> Program:
+        """Return the program with some predicates left out that come behind all else."""
+        left = (each for each in self.steps if not is_test_of(each, tests))
+        return replace(self, steps=tuple(left))
+
+
+def is_test_of(step: Step, predicates: Collection[Expression]) -> bool:
+    """True if a step tests one of some predicates."""
+    return isinstance(step, Test) and step.predicate in predicates

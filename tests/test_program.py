@@ -1,0 +1,224 @@
+"""Walk programs: which aliases are entered and which weighed, and what comes when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+import joingraph as jg
+from joingraph.expressions.show import show
+from joingraph.plan.arrange import count_program, paths_program, rows_program
+from joingraph.plan.model import Plan
+from joingraph.plan.program import Enter, List, Program, Step
+from joingraph.plan.program import Test as Asked
+from joingraph.sql.conditions import bind_where
+from tests import ENGINES, LOOKAHEADS
+
+TABLES = {
+    "follower": "CREATE TABLE follower (author BIGINT, fan BIGINT)",
+    "tweet": "CREATE TABLE tweet (id BIGINT, author BIGINT, size BIGINT)",
+    "retweet": "CREATE TABLE retweet (id BIGINT, by BIGINT, size BIGINT)",
+    "person": "CREATE TABLE person (id BIGINT, name STRING)",
+}
+JOINED = (
+    " FROM follower F JOIN tweet T ON F.author = T.author JOIN retweet R ON R.id = T.id"
+    " JOIN person P ON P.id = R.by"
+)
+
+
+def plan_of(select: str, where: str = "") -> Plan:
+    return jg.View(f"SELECT {select}{JOINED}{where}", TABLES).plan
+
+
+def written(plan: Plan, program: Program) -> list[str]:
+    """Write a program as text, own steps deeper."""
+    return [
+        f"start {plan.aliases[program.alias].name}",
+        *(f"  test {show(each)}" for each in program.tests),
+        *lines(plan, program.steps, "  "),
+    ]
+
+
+def lines(plan: Plan, steps: Sequence[Step], indent: str) -> Iterator[str]:
+    for step in steps:
+        match step:
+            case Enter(alias, vertex):
+                yield f"{indent}enter {plan.aliases[alias].name} at v{vertex}"
+            case Asked(predicate):
+                yield f"{indent}test {show(predicate)}"
+            case List(name, columns, own):
+                shown = ", ".join(plan.definition.output[at].name for at in columns)
+                yield f"{indent}list {name} ({shown})"
+                yield from lines(plan, own, indent + "  ")
+            case _:
+                yield f"{indent}weigh"
+                yield from lines(plan, step.steps, indent + "  ")
+
+
+def test_what_nothing_reads_is_weighed_before_anything_is_entered() -> None:
+    plan = plan_of("T.id, F.fan")
+    assert written(plan, plan.rows[1]) == [
+        "start T",
+        "  weigh",
+        "    enter R at v1",
+        "    weigh",
+        "      enter P at v2",
+        "  enter F at v0",
+    ]
+
+
+def test_an_alias_on_the_way_to_what_is_read_is_entered_and_leaves_come_last() -> None:
+    plan = plan_of("F.fan, P.name")
+    assert written(plan, plan.rows[1]) == [
+        "start T",
+        "  enter R at v1",
+        "  enter F at v0",
+        "  enter P at v2",
+    ]
+
+
+def test_a_fan_out_weighs_all_and_asks_nothing() -> None:
+    plan = plan_of("F.fan", " WHERE T.size < R.size")
+    assert written(plan, plan.fanouts[2]) == [
+        "start R",
+        "  weigh",
+        "    enter T at v1",
+        "    weigh",
+        "      enter F at v0",
+        "  weigh",
+        "    enter P at v2",
+    ]
+
+
+def test_a_factorised_change_lists_each_branch_and_weighs_what_shows_nothing() -> None:
+    plan = plan_of("T.id, F.fan, R.size", " WHERE T.size < R.size")
+    assert written(plan, plan.lists[1]) == [
+        "start T",
+        "  list F (fan)",
+        "    enter F at v0",
+        "  list R (size)",
+        "    enter R at v1",
+        "    test T.size < R.size",
+        "    weigh",
+        "      enter P at v2",
+    ]
+
+
+def test_a_test_comes_once_its_values_are_bound_and_inside_a_side_if_it_reads_that_alone() -> None:
+    plan = plan_of("F.fan, T.author, T.size AS long, R.size, P.name")
+    where = "author = 3 AND size > 5 AND long < size AND name = 'bob'"
+    assert written(plan, count_program(plan, 0, bind_where(where, plan.definition))) == [
+        "start F",
+        "  test T.author = 3",  # a key is read at its vertex, before its alias is entered
+        "  enter T at v0",
+        "  enter R at v1",
+        "  test R.size > 5",
+        "  test T.size < R.size",
+        "  weigh",
+        "    enter P at v2",
+        "    test P.name = 'bob'",
+    ]
+    only_bob = bind_where("name = 'bob'", plan.definition)
+    assert written(plan, count_program(plan, 1, only_bob)) == [
+        "start T",
+        "  weigh",
+        "    enter F at v0",
+        "  weigh",
+        "    enter R at v1",
+        "    weigh",
+        "      enter P at v2",
+        "      test P.name = 'bob'",
+    ]
+    assert "  enter P at v2" in written(plan, rows_program(plan, 1, only_bob))
+
+
+def test_a_test_that_may_raise_comes_behind_every_other_step() -> None:
+    plan = plan_of("F.fan", " WHERE F.fan + T.size > 0")
+    late = ["  test (F.fan + T.size) > 0"]
+    assert written(plan, plan.rows[0])[-1:] == late
+    assert written(plan, plan.rows[3])[-1:] == late
+    assert "    test (F.fan + T.size) > 0" in written(plan, plan.lists[1])
+
+
+def test_a_branch_whose_tests_may_raise_is_listed_last() -> None:
+    select, where = "F.fan, R.size, P.name", " WHERE F.fan + T.size > 0"
+    plan = plan_of(select, where)
+    assert written(plan, plan.lists[1]) == [
+        "start T",
+        "  list R (size)",
+        "    enter R at v1",
+        "    list P (name)",
+        "      enter P at v2",
+        "  list F (fan)",
+        "    enter F at v0",
+        "    test (F.fan + T.size) > 0",
+    ]
+
+
+def test_tests_that_may_raise_tie_all_that_they_read() -> None:
+    plan = plan_of("F.fan, R.size", " WHERE F.fan + T.size > 0 AND R.size + T.size > 0")
+    (listed,) = plan.lists[1].steps
+    assert isinstance(listed, List) and listed.name == "F, R"
+
+
+def test_a_key_of_another_type_than_its_vertex_is_read_where_its_alias_has_a_row() -> None:
+    tables = {
+        "a": "CREATE TABLE a (k INT, x BIGINT)",
+        "b": "CREATE TABLE b (k BIGINT, x BIGINT)",
+        "c": "CREATE TABLE c (k BIGINT, x BIGINT)",
+    }
+    sql = "SELECT a.k, b.k AS bk, b.x, c.x AS cx FROM b JOIN c ON b.k = c.k JOIN a ON a.k = b.k"
+    plan = jg.View(sql, tables).plan
+    conditions = bind_where("k < 7 AND bk > 1 AND x < cx", plan.definition)
+    assert written(plan, count_program(plan, 0, conditions)) == [
+        "start b",
+        "  test b.k > 1",
+        "  weigh",
+        "    enter a at v0",
+        "    test a.k < 7",
+        "  enter c at v0",
+        "  test b.x < c.x",
+    ]
+    graph = jg.JoinGraph(jg.View(sql, tables))
+    graph.load({"b": [(1 << 40, 1)], "c": [(1 << 40, 2)]})
+    assert graph.count(where="k < 7") == 0
+
+
+def test_why_enters_every_alias_nearest_first_and_asks_at_the_last_alias() -> None:
+    plan = plan_of("T.id, R.id AS same", " WHERE F.fan < R.size")
+    conditions = bind_where("id = 4 AND same = 4", plan.definition)
+    assert written(plan, paths_program(plan, 0, conditions)) == [
+        "start F",
+        "  enter T at v0",
+        "  test T.id = 4",
+        "  enter R at v1",
+        "  test F.fan < R.size",
+        "  test R.id = 4",
+        "  enter P at v2",
+    ]
+
+
+BIG = 2**63 - 1
+
+
+@pytest.mark.parametrize("lookahead", LOOKAHEADS)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_residual_that_may_raise_is_asked_on_complete_paths_only(
+    engine: str, lookahead: str
+) -> None:
+    tables = {name: f"CREATE TABLE {name} (k BIGINT, x BIGINT, y BIGINT)" for name in "abcd"}
+    sql = (
+        "SELECT a.x, b.x AS bx, c.x AS cx FROM a JOIN b ON a.k = b.k JOIN c ON b.y = c.y"
+        " JOIN d ON d.k = a.k WHERE a.x + b.x > 0"
+    )
+    graph = jg.JoinGraph(jg.View(sql, tables), engine=engine, lookahead=lookahead)
+    graph.load({"a": [(1, BIG, 0)], "d": [(1, 0, 0)], "c": [(0, 0, 6)]})
+    assert graph.insert("b", [(1, BIG, 5)]).rows() == []  # no c has y = 5: the path ends there
+    assert graph.count() == graph.count(where="bx > 0") == 0
+    assert graph.scan().read_all().num_rows == graph.scan(where="bx > 0").read_all().num_rows == 0
+    assert graph.why((BIG, BIG, 0)) == []
+    assert graph.insert("b", [(1, BIG, 7)], form="factorised").factorised().tables == {}
+    with pytest.raises(jg.DiffError, match="does not fit BIGINT"):
+        graph.insert("c", [(0, 0, 5)])
+    graph.check()

@@ -9,7 +9,7 @@ An alias is entered by reading, for each path, its list at the path's vertex val
 over the graph's own memory, no Python per row. What is made of a piece comes in bounded pieces
 again, so that a walk (walk.py) takes little memory however many paths there are. Equal base rows
 lie there one by one; a walk that folds makes one path of them. Batches go another way
-(odometer.py); both read the same lists.
+(generators/compiled/odometer.py); both read the same lists.
 """
 
 from __future__ import annotations

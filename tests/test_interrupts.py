@@ -8,14 +8,15 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
 
 import joingraph as jg
-from joingraph.api.settled import Settled
 from joingraph.api.subscription import Subscription
 from joingraph.engines.streaming import Stream, do_nothing, one_table
+from joingraph.storage.live_graph import LiveGraph
 from tests import ENGINES
 from tests.crash import interrupts
 from tests.crash.interrupting import Interrupted, stepped
@@ -109,6 +110,24 @@ class Asked:
             except jg.StoreError as error:
                 assert "in the middle of another call" in str(error), error
                 self.is_refused = True
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("taken", [0, 1])
+def test_a_stream_that_was_interrupted_as_it_was_dropped_is_finished_by_the_next_call(
+    engine: str, taken: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = made(engine, None)
+    graph.load({"follower": [(1, 5), (1, 5)]})
+    stream = graph.stream(BATCH)
+    for _ in range(taken):
+        next(stream)
+    with monkeypatch.context() as patch:
+        patch.setattr(Stream, "close", Mock(side_effect=KeyboardInterrupt))
+        del stream
+    assert (graph.seq, graph.count()) == (1, 2)
+    graph.check()
+    assert graph.insert("tweet", [(1, 9)]).seq == 2
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -249,6 +268,6 @@ def test_a_stream_that_was_never_handed_out_holds_nothing_up(
         graph = made("reference", None)
         graph.load({"follower": [(1, 5)]})
         with monkeypatch.context() as patch:
-            patch.setattr(Settled, "_resolve", interrupted)
+            patch.setattr(LiveGraph, "_resolve", interrupted)
             stepped(partial(graph.stream, batch), [at])
         assert graph.count() == graph.seq, f"at step {at}"

@@ -171,8 +171,10 @@ class Writes:
                 self.batches.refuse(entries, refused)
                 self.batches.set_aside(attempt, record, refused)
                 number = live.commit(attempt, record)
-                attempt.tables = ref(tables)
-                return number, Stream(tables, partial(self._streamed, attempt))
+                attempt.tables = tables
+                stream = Stream(tables, partial(self._streamed, attempt))
+                attempt.stream = ref(stream)
+                return number, stream
 
             number, stream = live.change(begin)
         self._durability.wait(number)

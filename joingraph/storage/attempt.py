@@ -12,6 +12,7 @@ record stands, the change is brought to its end, else it is taken back.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import dataclass
 from inspect import GEN_CLOSED, getgeneratorstate
 from weakref import ref
@@ -33,7 +34,8 @@ class Attempt:
     is_done: bool = False  # carried out to its end in memory
     quarantined: list[Quarantined] | None = None  # of the graph, once it stands
     changes: Callable[[], pa.Table] | None = None  # view diffs that were not logged
-    tables: ref[Generator[pa.Table]] | None = None  # its view diffs, while a stream has them
+    tables: Generator[pa.Table] | None = None  # a stream of its view diffs
+    stream: ref[object] | None = None  # what its caller takes them from
     then: Callable[[], None] | None = None  # what is left to do; twice is as good as once
     failure: str = ""  # of settling it; an exception itself would hold the stream in its frames
     failures: int = 0
@@ -41,8 +43,19 @@ class Attempt:
     @property
     def is_streaming(self) -> bool:
         """True if its view diffs are still being taken."""
-        tables = None if self.tables is None else self.tables()
-        return tables is not None and getgeneratorstate(tables) != GEN_CLOSED
+        return self.tables is not None and getgeneratorstate(self.tables) != GEN_CLOSED
+
+    def end_stream(self) -> bool:
+        """Close the tables of a stream that no caller has; true if there was a stream.
+
+        An interrupt can keep a stream from closing them as it is dropped, or from being made.
+        """
+        tables, stream = self.tables, self.stream
+        if tables is None or (stream is not None and stream() is not None):
+            return False
+        with suppress(ValueError):  # another thread is closing them
+            tables.close()
+        return stream is not None and not self.is_streaming
 
     def standing(self, last: tuple[int, str]) -> int | None:
         """Return the number of its record if it stands, given the last record's number and kind."""

@@ -9,6 +9,7 @@ two calls. A caller holds the graph's lock.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from functools import partial
 from threading import Lock, RLock
@@ -96,7 +97,7 @@ class LiveGraph:
                 if not attempt.is_streaming:
                     self._finish(attempt)
             except BaseException:
-                attempt.tables = None  # which were not handed out
+                attempt.stream = None  # a caller will never have it, though the error refers to it
                 self._resolve(attempt)
                 raise
         return made
@@ -116,6 +117,13 @@ class LiveGraph:
         attempt = self.attempt
         if attempt is None or (attempt.is_streaming and beside_stream):
             return
+        if attempt.is_streaming:
+            self.journal.check_turn()
+            gc.collect()  # an interrupt may have left the stream to itself, in a cycle
+            if self.attempt is not attempt:
+                return
+            if attempt.end_stream():
+                attempt.is_done = self.engine.is_whole
         if attempt.is_streaming:
             raise StoreError(
                 "a stream of view diffs is open on this graph, so it answers nothing else: read it"

@@ -101,6 +101,15 @@ def test_a_changed_constant_changes_those_that_read_it_and_no_others(folder: Pat
     assert ran(folder) == [(55, False), (40, True)]
 
 
+def test_a_file_that_is_edited_after_it_was_read_does_not_count(tmp_path: Path) -> None:
+    """What runs is what was imported: cached as the edited file, it would be found for that."""
+    path = tmp_path / "kernels.py"
+    path.write_text("def kernel(): ...\n")
+    before = stamps.contents(tmp_path)
+    path.write_text("def kernel(): return 1\n")
+    assert stamps.contents(tmp_path) == before == (stamps.content(str(path)),)
+
+
 def test_what_is_imported_but_not_called_changes_nothing(folder: Path) -> None:
     change(folder / "low.py", "STEP = 1", "STEP = 7")
     assert ran(folder)[1] == (30, True)

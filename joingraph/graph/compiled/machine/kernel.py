@@ -29,6 +29,7 @@ from numba.core.ccallback import CFunc
 from joingraph.graph.compiled.machine import llvm_ops
 from joingraph.graph.compiled.machine.kernel_cache import cache_of
 from joingraph.graph.compiled.machine.llvm_ops import FENCES_SYMBOL, MULTIPLIER, SECRET
+from joingraph.graph.compiled.machine.stamps import contents, folder_of
 from joingraph.graph.compiled.memory.reserved import CHECKED, FENCES, INTERPRETED, byte_at, word_at
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -55,6 +56,7 @@ def compiled(function: F, *, inline: bool) -> F:
     """Compile a function, unless kernels are interpreted."""
     if function.__module__.startswith("joingraph."):
         SHARED.append(cast(FunctionType, function))
+        contents(folder_of(SHARED[-1]))
     if INTERPRETED:
         return function
     made: Any = njit(nogil=True, error_model="numpy", forceinline=inline)(function)

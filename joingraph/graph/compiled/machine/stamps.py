@@ -20,16 +20,15 @@ from typing import Any
 import numba
 from numba.core.dispatcher import Dispatcher
 
-from joingraph.graph.compiled.machine.llvm_ops import ld
+from joingraph.graph.compiled.machine import llvm_ops
 from joingraph.graph.compiled.memory.reserved import CHECKED
 
-Operation: Any = type(ld)
-DECORATORS = str(Path(__file__).with_name("kernel.py"))  # their options are in all machine code
+Operation: Any = type(llvm_ops.ld)
 
 
 def stamp_of(*roots: object) -> str:
     """Return the stamp of functions or constants, and of all that the functions call."""
-    return digest([numba.__version__, str(CHECKED), content(DECORATORS), *sorted(facts_of(*roots))])
+    return digest([*FOUNDATION, *sorted(facts_of(*roots))])
 
 
 def facts_of(*roots: object) -> set[str]:
@@ -44,8 +43,8 @@ def facts_of(*roots: object) -> set[str]:
                     seen.add(function)
                     facts.add(content(function.__code__.co_filename))
                     waiting += named_in(function)
-            case Operation() as operation:  # its file writes LLVM code, and imports none of ours
-                facts.add(content(operation._defn.__code__.co_filename))
+            case Operation():  # its file is in the foundation
+                pass
             case constant:
                 facts.add(str(constant))
     return facts
@@ -53,9 +52,22 @@ def facts_of(*roots: object) -> set[str]:
 
 def stamp_of_folders(functions: Iterable[FunctionType]) -> str:
     """Return the stamp of all code in the folders of functions, Python parts included."""
-    folders = {Path(each.__code__.co_filename).parent for each in functions}
-    files = sorted(path for folder in folders for path in folder.glob("*.py"))
-    return digest([numba.__version__, str(CHECKED), *(content(str(path)) for path in files)])
+    folders = sorted({folder_of(each) for each in functions})
+    return digest([*FOUNDATION, *(each for folder in folders for each in contents(folder))])
+
+
+def folder_of(function: FunctionType) -> Path:
+    """Return the folder of a function's file."""
+    return Path(function.__code__.co_filename).parent
+
+
+@cache
+def contents(folder: Path) -> tuple[str, ...]:
+    """Return the hashes of the code in a folder, as it is when this is asked first.
+
+    That is when its first kernel is made: a file that is edited later is not the one that runs.
+    """
+    return tuple(content(str(path)) for path in sorted(folder.glob("*.py")))
 
 
 @cache
@@ -93,7 +105,7 @@ def names_in(code: CodeType) -> Iterator[str]:
 
 @cache
 def content(path: str) -> str:
-    """Return the hash of a file; a text that is in no file has its hash in its name."""
+    """Return the hash of a file as it first was; a text in no file has its hash in its name."""
     file = Path(path)
     return hashlib.sha256(file.read_bytes()).hexdigest() if file.exists() else path
 
@@ -101,3 +113,12 @@ def content(path: str) -> str:
 def digest(parts: Iterable[str]) -> str:
     """Return one short hash of several texts."""
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+# The decorators' options and the operations are in all machine code.
+FOUNDATION = (
+    numba.__version__,
+    str(CHECKED),
+    content(str(Path(__file__).with_name("kernel.py"))),
+    content(str(llvm_ops.__file__)),
+)

@@ -44,7 +44,7 @@ kernels: $(READY) ## test the compiled graph's kernels alone
 	@$(BIN)/python -m pytest -q -m kernels tests/test_kernels.py tests/test_kernels_parts.py
 
 checked: .venv/.ready-spark ## run the suite with every memory access of the kernels checked (an hour)
-	@JOINGRAPH_KERNELS=checked $(BIN)/python -m pytest -q
+	@JOINGRAPH_KERNELS=checked $(BIN)/python -m pytest -q $(SIDE_BY_SIDE)
 
 crash: $(READY) ## kill, interrupt, fork and starve what keeps a graph, damage its files (N=1000)
 	@$(BIN)/python -m tests.crash --kills $(N) --save $(CRASHES)

@@ -8,6 +8,7 @@ import pytest
 
 import joingraph as jg
 from joingraph.expressions.show import show
+from joingraph.graph.compiled.layout import lay_out
 from joingraph.plan.arrange import count_program, paths_program, rows_program
 from joingraph.plan.model import Plan
 from joingraph.plan.program import Enter, List, Program, Step
@@ -33,8 +34,9 @@ def plan_of(select: str, where: str = "") -> Plan:
 
 def written(plan: Plan, program: Program) -> list[str]:
     """Write a program as text, own steps deeper."""
+    start = f"v{program.vertex}" if program.alias is None else plan.aliases[program.alias].name
     return [
-        f"start {plan.aliases[program.alias].name}",
+        f"start {start}",
         *(f"  test {show(each)}" for each in program.tests),
         *lines(plan, program.steps, "  "),
     ]
@@ -199,6 +201,33 @@ def test_why_enters_every_alias_nearest_first_and_asks_at_the_last_alias() -> No
     ]
 
 
+def test_kernels_enter_what_keeps_rows_and_weigh_what_is_counted() -> None:
+    plan = plan_of("F.fan, P.name")
+    layout = lay_out(plan, exact=True)
+    assert written(plan, layout.programs[0]) == [
+        "start F",
+        "  enter T at v0",
+        "  enter R at v1",
+        "  enter P at v2",
+    ]
+    assert written(plan, layout.scans[1]) == [
+        "start v1",
+        "  enter T at v1",
+        "  enter R at v1",
+        "  enter F at v0",
+        "  enter P at v2",
+    ]
+    counts = plan_of("T.id")
+    assert written(counts, lay_out(counts, exact=True).programs[1]) == [
+        "start T",
+        "  weigh",
+        "    enter F at v0",
+        "  enter R at v1",
+        "  weigh",
+        "    enter P at v2",
+    ]
+
+
 BIG = 2**63 - 1
 
 
@@ -222,3 +251,14 @@ def test_a_residual_that_may_raise_is_asked_on_complete_paths_only(
     with pytest.raises(jg.DiffError, match="does not fit BIGINT"):
         graph.insert("c", [(0, 0, 5)])
     graph.check()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_sides_that_are_weighed_never_wrap(engine: str) -> None:
+    tables = {"a": "CREATE TABLE a (x BIGINT, y BIGINT)", "b": "CREATE TABLE b (z BIGINT)"}
+    view = jg.View(f"SELECT a.x, a.y FROM a, {', '.join(f'b b{i}' for i in range(8))}", tables)
+    graph = jg.JoinGraph(view, engine=engine)
+    graph.load({"a": [(1, 5), (2, 6)], "b": [(0,)] * 300})
+    assert graph.count(where="x = 1") == graph.count(where="x + y = 6") == 300**8
+    rows = graph.scan(where="x + y < 8", limit=3).read_all()
+    assert rows.to_pylist() == [{"x": 1, "y": 5}] * 3

@@ -1,6 +1,6 @@
 """The plan-looping traversal: one walk for all views, which can stop after any row and go on.
 
-    tour      level 0 | level 1 | ... | last            which alias is entered, and from where
+    program   level 0 | level 1 | ... | last            a step each: which alias, and from where
     walk      position, end, list, weight, level        the odometer's wheels
     sources   base, step of every vertex and alias      where the bound values' words lie
     block     column c of row n at out + c * stride + n
@@ -76,22 +76,22 @@ def set_source(st: int, source: int, base: int, step: int) -> None:
 
 
 @kernel
-def begin(st: int, tour: int, weight: int) -> None:
-    """Set the wheels to the first path of a tour."""
+def begin(st: int, program: int, weight: int) -> None:
+    """Set the wheels to the first path of a program."""
     sto(ld(st, WHEELS), W_WEIGHT, weight)
-    for depth in range(ld(tour, T_COUNT)):
-        level = ld(tour, T_LEVELS) + depth * (LEVEL_WORDS * 8)
+    for depth in range(ld(program, T_COUNT)):
+        level = ld(program, T_LEVELS) + depth * (LEVEL_WORDS * 8)
         sto(ld(st, WHEELS), depth * WALK_WORDS + W_LEVEL, level)
     sto(st, DEPTH, 0)
-    if ld(tour, T_COUNT) > 0:
-        enter(st, tour, 0)
+    if ld(program, T_COUNT) > 0:
+        enter(st, program, 0)
 
 
 @kernel
-def enter(st: int, tour: int, depth: int) -> None:
+def enter(st: int, program: int, depth: int) -> None:
     """Set a wheel to the start of its list, and the next wheel's weight."""
     wheel = ld(st, WHEELS) + depth * (WALK_WORDS * 8)
-    if depth + 2 == ld(tour, T_COUNT):
+    if depth + 2 == ld(program, T_COUNT):
         order_leaves(st, wheel)
     level = ld(wheel, W_LEVEL)
     record = ld(ld(st, SOURCES), 2 * ld(level, H_VERTEX))
@@ -182,9 +182,9 @@ def bind_value(st: int, ad: int, link: int, identity: int) -> bool:
 
 
 @kernel
-def walk(st: int, tour: int) -> int:
+def walk(st: int, program: int) -> int:
     """Emit paths from where the wheels stand until none is left (DONE) or no room is (FULL)."""
-    last = ld(tour, T_COUNT) - 1
+    last = ld(program, T_COUNT) - 1
     if last < 0:
         return walk_alone(st)
     depth = ld(st, DEPTH)
@@ -208,7 +208,7 @@ def walk(st: int, tour: int) -> int:
                 close(st, level, wheel)
         elif advance(st, level, wheel):
             depth += 1
-            enter(st, tour, depth)
+            enter(st, program, depth)
         else:
             close(st, level, wheel)
     return DONE

@@ -32,9 +32,9 @@ from joingraph.graph.compiled.fields import (
     SOURCES,
     STATE_WORDS,
     V_NUMBER,
+    V_PROGRAM,
     V_RECORDS,
     V_STRIDE,
-    V_TOUR,
 )
 from joingraph.graph.compiled.live_flags import complete
 from joingraph.graph.compiled.machine.kernel import check_fences, kernel, ld, sto
@@ -113,9 +113,9 @@ def scan_values(st: int, vd: int) -> int:
             sto(st, PHASE, P_EMIT)
             if complete(vd, record, 0, 0):
                 bind_start(st, vd, record)
-                begin(st, ld(vd, V_TOUR), 1)
+                begin(st, ld(vd, V_PROGRAM), 1)
                 sto(st, PHASE, P_WALK)
-        if ld(st, PHASE) == P_WALK and walk(st, ld(vd, V_TOUR)) == FULL:
+        if ld(st, PHASE) == P_WALK and walk(st, ld(vd, V_PROGRAM)) == FULL:
             return FULL
         cursor += 1
         sto(st, CURSOR, cursor)

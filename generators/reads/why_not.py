@@ -99,6 +99,7 @@ def follow(
     A step that leaves no path is a break, and is then taken as not done: others follow.
     """
     plan, found = walker.plan, list[Break]()
+    assert by.alias is not None, "a row is looked for from rows of an alias"
     nearer, missed = plan.tree_from(by.alias), set[int]()
     for step in by.steps:
         if isinstance(step, Enter):

@@ -80,6 +80,22 @@ def paths_program(plan: Plan, start: int, conditions: Iterable[Expression]) -> P
     return Nearest(plan, tests).program(start, frozenset(range(len(plan.aliases))))
 
 
+def entering(plan: Plan, start: int, entered: frozenset[int]) -> Program:
+    """Return the program from rows of an alias that enters some aliases, and tests nothing."""
+    return Arrangement(plan, ()).program(start, entered)
+
+
+def scanning(plan: Plan, vertex: int, entered: frozenset[int]) -> Program:
+    """Return the program from values of a vertex that enters some aliases, and tests nothing.
+
+    A view of one alias has no vertex; its rows are walked as if all met at one.
+    """
+    aliases = plan.vertices[vertex].aliases if plan.vertices else (0,)
+    first = [Enter(alias, vertex) for alias in aliases]
+    steps = Arrangement(plan, ()).beyond(first, Bound(plan), entered)
+    return Program(None, vertex, (), tuple(steps))
+
+
 def needing_paths(plan: Plan, tests: Iterable[Expression]) -> Iterator[Expression]:
     """Yield the tests that read several aliases, or may raise: their values stand on a path."""
     return (each for each in tests if len(aliases_of(each)) > 1 or not is_total(plan, each))
@@ -115,9 +131,11 @@ def on_the_way(plan: Plan, start: int, places: Iterable[Source]) -> frozenset[in
 class Bound:
     """What has a value on a path so far: the rows of aliases, and vertices."""
 
-    def __init__(self, plan: Plan, alias: int) -> None:
+    def __init__(self, plan: Plan, *aliases: int) -> None:
         self.plan = plan
-        self.aliases, self.vertices = {alias}, set(plan.aliases[alias].vertices)
+        self.aliases, self.vertices = set[int](), set[int]()
+        for alias in aliases:
+            self.add(alias)
 
     def add(self, alias: int) -> None:
         """Bind an alias that was entered, and its vertices."""
@@ -162,28 +180,29 @@ class Arrangement:
         """Return the program that starts at an alias."""
         bound = Bound(self.plan, start)
         at_start = tuple(self.decided(bound, start))
-        steps = [*self.beyond(start, None, bound, entered), *map(Test, self.late)]
+        first = beside(self.plan, start, None)
+        steps = [*self.beyond(first, bound, entered), *map(Test, self.late)]
         assert not self.early, "a test reads what is entered, or one side that is weighed"
-        return Program(start, at_start, tuple(steps))
+        return Program(start, None, at_start, tuple(steps))
 
     def beyond(
-        self, alias: int, entry: int | None, bound: Bound, entered: frozenset[int]
+        self, first: Iterable[Enter], bound: Bound, entered: frozenset[int]
     ) -> Iterator[Step]:
-        """Yield the steps to all that lies beyond an alias, but for where it was entered."""
+        """Yield the steps that can be taken first, and those to all that lies beyond."""
         number = count()
         waiting: list[tuple[int, int, Enter]] = []
 
-        def wait(alias: int, entry: int | None) -> None:
-            for step in beside(self.plan, alias, entry):
+        def wait(steps: Iterable[Enter]) -> None:
+            for step in steps:
                 heappush(waiting, (self.rank(step.alias, entered), next(number), step))
 
-        wait(alias, entry)
+        wait(first)
         while waiting:
             *_, step = heappop(waiting)
             if step.alias in entered:
                 yield step
                 bound.add(step.alias)
-                wait(step.alias, step.vertex)
+                wait(beside(self.plan, step.alias, step.vertex))
             else:
                 yield Weigh((step, *self.side(step)))
                 self.summed.add(step.alias)
@@ -193,7 +212,8 @@ class Arrangement:
         """Yield the steps of a side that is weighed, behind the one that enters it."""
         bound = Bound(self.plan, step.alias)
         yield from map(Test, self.decided(bound, step.alias))
-        yield from self.beyond(step.alias, step.vertex, bound, frozenset())
+        first = beside(self.plan, step.alias, step.vertex)
+        yield from self.beyond(first, bound, frozenset())
 
     def rank(self, alias: int, entered: frozenset[int]) -> int:
         """Return when an alias' turn is: sums first, last what binds no further vertex."""

@@ -83,7 +83,7 @@ class Branches:
                 nearer = self.tree[aliases[0]].alias
                 beyond[self.group[nearer]].insert(0, self.branch(aliases, sides))
         top = beyond[self.group[self.root]]
-        return Program(self.root, (), tuple(sorted(top, key=self.turn)))
+        return Program(self.root, None, (), tuple(sorted(top, key=self.turn)))
 
     def turn(self, side: Step) -> tuple[bool, bool]:
         """Return when a branch' turn is: sums first, last the one with what may raise."""

@@ -86,20 +86,21 @@ Step = Enter | Test | Weigh | List
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Where paths start, at a row of an alias, and the steps they take.
+    """Where paths start, at a row of an alias or a value of a vertex, and the steps they take.
 
     `tests` read the start alone: they come before its rows are sorted.
     """
 
-    alias: int
+    alias: int | None
+    vertex: int | None
     tests: tuple[Expression, ...]
     steps: tuple[Step, ...]
 
     @property
     def entered(self) -> frozenset[int]:
         """The aliases that have a row on each path: the start and those that are entered."""
-        enters = (step.alias for step in self.steps if isinstance(step, Enter))
-        return frozenset([self.alias, *enters])
+        start = () if self.alias is None else (self.alias,)
+        return frozenset((*start, *(step.alias for step in self.steps if isinstance(step, Enter))))
 
     def without(self, tests: Collection[Expression]) -> Program:
         """Return the program with some predicates left out that come behind all else."""

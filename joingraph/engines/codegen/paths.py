@@ -17,7 +17,9 @@ block gives up on that op and has written nothing that counts; the odometer then
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from joingraph.engines.codegen.link import Linker
 from joingraph.engines.codegen.module_text import AHEADS, HEAD, INSERTS, NOTE, PATHS
@@ -28,7 +30,6 @@ from joingraph.graph.compiled.fields import (
     A_PLUG,
     ALIAS_WORDS,
     COLUMN_STRIDE,
-    COUNT,
     EDGE,
     GLOBAL,
     LEAF,
@@ -37,7 +38,8 @@ from joingraph.graph.compiled.fields import (
     OP_WORDS,
     VERTEX_WORDS,
 )
-from joingraph.graph.compiled.layout import Layout, Level, Link
+from joingraph.graph.compiled.layout import Layout, Link
+from joingraph.plan.program import Enter, Weigh
 
 MAX_LOOPS = 12  # CPython takes 20 nested blocks; beyond ten hops the odometer is as fast
 SHORT = 4  # lists below this length are copied row by row
@@ -45,7 +47,7 @@ SHORT = 4  # lists below this length are copied row by row
 
 def loops_of(layout: Layout, alias: int) -> int:
     """Count the loops that paths from an alias need."""
-    return sum(layout.aliases[level.alias].kind != COUNT for level in layout.alias_tours[alias])
+    return sum(isinstance(step, Enter) for step in layout.programs[alias].steps)
 
 
 def has_plug(layout: Layout, alias: int) -> bool:
@@ -165,9 +167,13 @@ class Writer:
             self.load_key(link.vertex)
         for word in self.words_of(len(layout.vertices) + self.start_alias):
             self.say(f"a{self.start_alias}_{word} = ld(row, {alias.keys + word})")
-        tour = layout.alias_tours[self.start_alias]
-        self.levels([level for level in tour if layout.aliases[level.alias].kind != LEAF])
-        self.leaves([level for level in tour if layout.aliases[level.alias].kind == LEAF])
+        leaves: list[Enter] = []
+        for step in layout.programs[self.start_alias].steps:
+            if isinstance(step, Enter) and layout.aliases[step.alias].kind == LEAF:
+                leaves.append(step)
+            else:
+                WRITTEN_BY[type(step)](self, step)
+        self.leaves(leaves)
         while self.closing:
             self.depth, line = self.closing.pop()
             self.say(line)
@@ -191,25 +197,27 @@ class Writer:
         for word in self.words_of(vertex):
             self.say(f"k{vertex}_{word} = ld(r{vertex}, {word})")
 
-    def levels(self, levels: list[Level]) -> None:
-        """Write the weights and the loops that bind further vertex values."""
-        for level in levels:
-            alias = self.layout.aliases[level.alias]
-            (entry,) = (link for link in alias.links if link.vertex == level.vertex)
-            if alias.kind == COUNT:
-                self.weigh(level, entry)
-            else:
-                self.loop(level, entry)
-
-    def weigh(self, level: Level, entry: Link) -> None:
+    def weigh(self, step: Weigh) -> None:
         """Multiply the weight by how many rows an alias without projected words has here."""
+        alias, vertex = step.enter.alias, step.enter.vertex
         self.varies = self.varies or self.depth > 1
-        before, self.weight = self.weight, f"weight_{level.alias}"
-        self.say(f"{self.weight} = {before} * ld(r{level.vertex}, {entry.seat.length})")
+        before, self.weight = self.weight, f"weight_{alias}"
+        length = self.entry(step.enter).seat.length
+        self.say(f"{self.weight} = {before} * ld(r{vertex}, {length})")
 
-    def loop(self, level: Level, entry: Link) -> None:
+    def entry(self, step: Enter) -> Link:
+        """Find the link by which an alias is entered."""
+        links = self.layout.aliases[step.alias].links
+        return next(link for link in links if link.vertex == step.vertex)
+
+    def enter(self, step: Enter) -> None:
         """Go through an alias' entries at a value, binding the values at their other ends."""
-        a, v, alias = level.alias, level.vertex, self.layout.aliases[level.alias]
+        a, v, alias, entry = (
+            step.alias,
+            step.vertex,
+            self.layout.aliases[step.alias],
+            self.entry(step),
+        )
         self.say(f"list_{a} = heap + ld(r{v}, {entry.seat.offset}) * 8")
         live = f"ld(r{v}, {entry.seat.live}) & LENGTH"
         backwards = f"({live}) - 1, -1, -1" if self.lookahead == GLOBAL else live
@@ -224,27 +232,27 @@ class Writer:
             word = f"ld(list_{a}, at_{a})" if alias.kind == EDGE else f"ld(node_{a}, {1 + place})"
             self.say(f"r{link.vertex} = records_{link.vertex} + ({word} >> 32) * {stride}")
             self.load_key(link.vertex)
-        self.look(level)
+        self.look(step)
         for own in self.words_of(len(self.layout.vertices) + a):
             self.say(f"a{a}_{own} = ld(node_{a}, {1 + len(alias.links) + own})")
 
-    def look(self, level: Level) -> None:
+    def look(self, step: Enter) -> None:
         """Skip an entry beyond which an alias is missing; lay it dead, also if it is so in the end.
 
         The exact look-ahead knows beforehand, and without any there is nothing to know.
         """
-        a, links = level.alias, self.layout.aliases[level.alias].links
+        a, links = step.alias, self.layout.aliases[step.alias].links
         if self.lookahead not in (LOCAL, GLOBAL):
             return
         test = " or ".join(
             f"ld(r{link.vertex}, {seat.live}) & LENGTH == 0"
             for link in links
             for seat in self.layout.vertices[link.vertex].seats
-            if link.vertex != level.vertex and seat.alias != a
+            if link.vertex != step.vertex and seat.alias != a
         )
-        place = next(place for place, link in enumerate(links) if link.vertex == level.vertex)
+        place = next(place for place, link in enumerate(links) if link.vertex == step.vertex)
         ad = f"ld(st, ALIASES) + {a * ALIAS_WORDS * 8}"
-        dead = f"lay_dead(st, {ad}, {place}, r{level.vertex}, at_{a})"
+        dead = f"lay_dead(st, {ad}, {place}, r{step.vertex}, at_{a})"
         if test and self.lookahead == GLOBAL:
             flag = f"if flagging and ({test}):\n{'    ' * self.depth}    {dead}"
             self.closing.append((self.depth, flag))
@@ -252,7 +260,7 @@ class Writer:
         elif test:
             self.say(f"if {test}:", "    continue")
 
-    def leaves(self, leaves: list[Level]) -> None:
+    def leaves(self, leaves: list[Enter]) -> None:
         """Write the product of the leaves' rows; of two, the longer list is the inner loop."""
         for leaf in leaves:
             self.measure(leaf)
@@ -267,7 +275,7 @@ class Writer:
         else:
             self.emit_row()
 
-    def nest(self, leaves: list[Level], depth: int) -> None:
+    def nest(self, leaves: list[Enter], depth: int) -> None:
         """Loop over all leaves but the last, and emit the last one's rows in runs."""
         outside, self.depth = self.depth, depth
         for leaf in leaves[:-1]:
@@ -279,7 +287,7 @@ class Writer:
         self.emit_run(leaves[-1].alias)
         self.depth = outside
 
-    def measure(self, leaf: Level) -> None:
+    def measure(self, leaf: Enter) -> None:
         """Load where a leaf's rows lie and how many there are."""
         a, v = leaf.alias, leaf.vertex
         (entry,) = self.layout.aliases[a].links
@@ -343,3 +351,7 @@ class Writer:
             self.say(
                 f"        {copy if each == source else f'fill8({to}, {self.value(each, word)})'}"
             )
+
+
+# The steps of a kernel's program: who writes each kind. A side that is weighed is one alias' count.
+WRITTEN_BY: dict[type, Callable[[Writer, Any], None]] = {Enter: Writer.enter, Weigh: Writer.weigh}

@@ -24,8 +24,8 @@ from joingraph.graph.compiled.fields import (
     A_KIND,
     A_LINK_COUNT,
     A_PLUG,
+    A_PROGRAM,
     A_PROJECTED,
-    A_TOUR,
     A_WIDTH,
     AHEAD,
     CURSOR,
@@ -201,9 +201,9 @@ def emit(st: int, ad: int, row: int, weight: int) -> int:
             if ld(st, ROWS) > 0:
                 return FULL
         own_source(st, ad, row)
-        begin(st, ld(ad, A_TOUR), weight)
+        begin(st, ld(ad, A_PROGRAM), weight)
         sto(st, PHASE, ld(st, PHASE) + 1)
-    return walk(st, ld(ad, A_TOUR))
+    return walk(st, ld(ad, A_PROGRAM))
 
 
 @kernel

@@ -3,7 +3,7 @@
     state      one word a field; addresses of everything else
     vertex     VERTEX_WORDS a join vertex          seat     SEAT_WORDS an alias at a vertex
     alias      ALIAS_WORDS an alias                link     LINK_WORDS a vertex of an alias
-    tour       TOUR_WORDS a start of traversals    level    LEVEL_WORDS a step of a tour
+    program    PROGRAM_WORDS a start of walks      level    LEVEL_WORDS a step of a program
     op         OP_WORDS a change of one alias, in the order they are made
 
 The graph's own records:
@@ -59,7 +59,7 @@ STATE_WORDS = 48
 
 # vertex
 V_RECORDS, V_INDEX, V_MASK, V_NEXT, V_FREE, V_LIVE = 0, 1, 2, 3, 4, 5
-V_STRIDE, V_KEY, V_SEATS, V_SEAT_COUNT, V_INDEX_BASE, V_TOUR = 6, 7, 8, 9, 10, 11
+V_STRIDE, V_KEY, V_SEATS, V_SEAT_COUNT, V_INDEX_BASE, V_PROGRAM = 6, 7, 8, 9, 10, 11
 V_NUMBER = 12
 VERTEX_WORDS = 16
 
@@ -69,7 +69,7 @@ SEAT_WORDS = 8
 
 # alias
 A_KIND, A_LINKS, A_LINK_COUNT, A_PROJECTED, A_RECORDS, A_NEXT, A_FREE = 0, 1, 2, 3, 4, 5, 6
-A_ROWS, A_STRIDE, A_WIDTH, A_KEY_WORDS, A_TOUR, A_SOURCE, A_PLUG = 7, 8, 9, 10, 11, 12, 13
+A_ROWS, A_STRIDE, A_WIDTH, A_KEY_WORDS, A_PROGRAM, A_SOURCE, A_PLUG = 7, 8, 9, 10, 11, 12, 13
 A_INSERT, A_NUMBER, A_AHEAD = 14, 15, 16
 ALIAS_WORDS = 17
 
@@ -77,9 +77,9 @@ ALIAS_WORDS = 17
 L_VERTEX, L_NUMBER, L_OFFSET, L_LENGTH, L_LIVE, L_KEY, L_SHAPE = 0, 1, 2, 3, 4, 5, 6
 LINK_WORDS = 8
 
-# tour: how a traversal goes on from an alias' row, or from a vertex value
+# program: the steps of a walk from an alias' row, or from a vertex value
 T_LEVELS, T_COUNT = 0, 1
-TOUR_WORDS = 2
+PROGRAM_WORDS = 2
 
 # level: COUNT levels weigh, the others loop; the last LEAF is copied in runs
 H_KIND, H_ALIAS, H_VERTEX, H_OFFSET, H_LIVE, H_LINK, H_PROJECTED = 0, 1, 2, 3, 4, 5, 6

@@ -1,4 +1,4 @@
-"""Where a view's graph lies in memory: each alias' kind, each record's groups, each tour's levels.
+"""Where a view's graph lies in memory: each alias' kind, each record's groups, and its programs.
 
     F --- v0 <userId> --- T --- v1 <tweetId> --- R
 
@@ -19,7 +19,9 @@ import pyarrow as pa
 
 from joingraph.expressions.tree import Call, Column, Expression, Literal
 from joingraph.graph.compiled.fields import COUNT, EDGE, LEAF, NODE
+from joingraph.plan.arrange import entering, scanning
 from joingraph.plan.model import Plan, Slot
+from joingraph.plan.program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +78,18 @@ class AliasLayout:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
-    """One step of a tour: enter `alias` from the value bound at `vertex`."""
-
-    alias: int
-    vertex: int
-
-
-@dataclass(frozen=True, slots=True)
 class Layout:
-    """A view's layout; `outputs` are (source, word), sources being vertices, then aliases."""
+    """A view's layout; `outputs` are (source, word), sources being vertices, then aliases.
+
+    `programs` walk from a row of each alias, `scans` from a value of each vertex. They enter every
+    alias that keeps rows of its own, and weigh those that are counts; predicates are tested by
+    column on what comes of them.
+    """
 
     vertices: tuple[VertexLayout, ...]
     aliases: tuple[AliasLayout, ...]
-    alias_tours: tuple[tuple[Level, ...], ...]
-    vertex_tours: tuple[tuple[Level, ...], ...]
+    programs: tuple[Program, ...]
+    scans: tuple[Program, ...]
     slots: tuple[Slot, ...]
     outputs: tuple[tuple[int, int], ...]
 
@@ -112,11 +111,12 @@ def lay_out(plan: Plan, *, exact: bool) -> Layout:
         lay_out_alias(plan, alias, kinds, homes, vertices) for alias in range(len(plan.aliases))
     )
     slots = needed_slots(plan)
+    entered = frozenset(alias for alias, kind in enumerate(kinds) if kind != COUNT)
     return Layout(
         vertices,
         aliases,
-        tuple(tour(aliases, vertices, alias=alias) for alias in range(len(aliases))),
-        tuple(tour(aliases, vertices, vertex=vertex) for vertex in range(len(vertices))),
+        tuple(entering(plan, alias, entered) for alias in range(len(aliases))),
+        tuple(scanning(plan, vertex, entered) for vertex in range(len(vertices))),
         slots,
         tuple(word for slot in slots for word in slot_words(plan, homes, vertices, slot)),
     )
@@ -187,36 +187,6 @@ def lay_out_alias(
         place += vertices[vertex].key
     projected = sum(words_of(each.type) for each in plan.aliases[alias].projected)
     return AliasLayout(kinds[alias], tuple(links), place, projected, 1 + len(links) + projected)
-
-
-def tour(
-    aliases: tuple[AliasLayout, ...],
-    vertices: tuple[VertexLayout, ...],
-    *,
-    alias: int = -1,
-    vertex: int = -1,
-) -> tuple[Level, ...]:
-    """Order the steps that reach every other alias: weights first, branches, then leaves.
-
-    A COUNT alias only weighs, so it comes as soon as its vertex is bound; LEAF aliases bind
-    nothing further, so they come last, where their lists can be copied in runs.
-    """
-    bound = [vertex] if alias < 0 else [link.vertex for link in aliases[alias].links]
-    waiting = [Level(seat.alias, each) for each in bound for seat in vertices[each].seats]
-    waiting = [level for level in waiting if level.alias != alias]
-    levels: list[Level] = []
-    while waiting:
-        rank = {COUNT: 0, EDGE: 1, NODE: 1, LEAF: 2}
-        level = min(waiting, key=lambda each: rank[aliases[each.alias].kind])
-        waiting.remove(level)
-        levels.append(level)
-        for link in aliases[level.alias].links:
-            if link.vertex != level.vertex:
-                seats = vertices[link.vertex].seats
-                waiting += [
-                    Level(seat.alias, link.vertex) for seat in seats if seat.alias != level.alias
-                ]
-    return tuple(levels)
 
 
 def needed_slots(plan: Plan) -> tuple[Slot, ...]:

@@ -15,12 +15,13 @@ from collections.abc import Sequence
 from functools import partial
 
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.layout import AliasLayout, Layout, Level, VertexLayout
+from joingraph.graph.compiled.layout import AliasLayout, Layout, VertexLayout
 from joingraph.graph.compiled.memory.blocks import Filling, pool
 from joingraph.graph.compiled.memory.growth import needed, shift_lists, used
 from joingraph.graph.compiled.memory.regions import Regions, copy_between
 from joingraph.graph.compiled.memory.reserved import Region, Words, reserve
 from joingraph.graph.compiled.vertex_table import FIRST_INDEX, INDEX_WORDS
+from joingraph.plan.program import Enter, Program, Weigh
 
 HEAP_WORDS = 1 << 34
 RECORD_WORDS = 1 << 32
@@ -155,7 +156,7 @@ class GraphMemory:
     def _describe(self, lookahead: int) -> None:
         """Write all that the layout says into the descriptors."""
         layout, words = self.layout, self.words
-        deepest = max(map(len, (*layout.alias_tours, *layout.vertex_tours)))
+        deepest = max(len(each.steps) for each in (*layout.programs, *layout.scans))
         vertices, aliases = len(layout.vertices), len(layout.aliases)
         self._vertices = self._take(vertices * f.VERTEX_WORDS)
         self._aliases = self._take(aliases * f.ALIAS_WORDS)
@@ -181,9 +182,9 @@ class GraphMemory:
         for number, alias in enumerate(layout.aliases):
             self._describe_alias(number, alias)
         for number in range(vertices):
-            self.vertex(number)[f.V_TOUR] = self._describe_tour(layout.vertex_tours[number])
+            self.vertex(number)[f.V_PROGRAM] = self._describe_program(layout.scans[number])
         for number in range(aliases):
-            self.alias(number)[f.A_TOUR] = self._describe_tour(layout.alias_tours[number])
+            self.alias(number)[f.A_PROGRAM] = self._describe_program(layout.programs[number])
         assert self._top <= descriptor_words(layout), "the descriptors have room"
 
     def _describe_aids(self) -> None:
@@ -221,13 +222,15 @@ class GraphMemory:
             ln[f.L_LENGTH], ln[f.L_LIVE], ln[f.L_KEY] = link.seat.length, link.seat.live, link.key
             ln[f.L_SHAPE] = link.seat.shape
 
-    def _describe_tour(self, tour: tuple[Level, ...]) -> int:
-        """Write a tour's levels; gives the tour's address."""
-        start = self._take(f.TOUR_WORDS)
-        levels = self._take(len(tour) * f.LEVEL_WORDS)
+    def _describe_program(self, program: Program) -> int:
+        """Write the steps of a program, a level each; gives the program's address."""
+        start = self._take(f.PROGRAM_WORDS)
+        levels = self._take(len(program.steps) * f.LEVEL_WORDS)
         self.words[start + f.T_LEVELS] = self._address(levels)
-        self.words[start + f.T_COUNT] = len(tour)
-        for place, level in enumerate(tour):
+        self.words[start + f.T_COUNT] = len(program.steps)
+        for place, step in enumerate(program.steps):
+            level = step.enter if isinstance(step, Weigh) else step
+            assert isinstance(level, Enter), "a kernel's program enters aliases or counts them"
             hd = self.words[levels + place * f.LEVEL_WORDS :]
             links = self.layout.aliases[level.alias].links
             (link,) = (i for i, each in enumerate(links) if each.vertex == level.vertex)
@@ -252,7 +255,7 @@ def descriptor_words(layout: Layout) -> int:
     """Say how many words the state and all descriptors take at most."""
     vertices, aliases = len(layout.vertices), len(layout.aliases)
     links = sum(len(alias.links) for alias in layout.aliases)
-    tours = vertices + aliases
+    programs = vertices + aliases
     return (
         f.STATE_WORDS
         + vertices * f.VERTEX_WORDS
@@ -263,5 +266,5 @@ def descriptor_words(layout: Layout) -> int:
         + 3 * f.RING_SLOTS * most_links(layout)
         + f.SOURCE_WORDS * (vertices + aliases)
         + f.WALK_WORDS * (aliases + 1)
-        + tours * (f.TOUR_WORDS + (aliases + 1) * f.LEVEL_WORDS)
+        + programs * (f.PROGRAM_WORDS + (aliases + 1) * f.LEVEL_WORDS)
     )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
 import joingraph as jg
+from joingraph.engines.codegen.paths import write_paths
 from joingraph.expressions.show import show
+from joingraph.graph.compiled.fields import EXACT
 from joingraph.graph.compiled.layout import lay_out
 from joingraph.plan.arrange import count_program, paths_program, rows_program
 from joingraph.plan.model import Plan
@@ -226,6 +230,31 @@ def test_kernels_enter_what_keeps_rows_and_weigh_what_is_counted() -> None:
         "  weigh",
         "    enter P at v2",
     ]
+
+
+def test_the_architecture_page_shows_a_program_beside_its_kernel() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "architecture.md").read_text("utf-8")
+    sql = page.split("```sql\n")[1].split("```")[0]
+    plan = jg.View(sql, TABLES).plan
+    layout = lay_out(plan, exact=True)
+    assert plan.rows[0] == layout.programs[0]
+    kernel = write_paths(layout, EXACT, 0).split(
+        "def kernel(st: int, row: int, weight: int) -> int:\n"
+    )
+    assert f"```\n{chr(10).join(written(plan, plan.rows[0]))}\n```" in page
+    assert f"```\n{kernel[1]}```" in page
+
+
+def test_the_architecture_page_names_what_there_is() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "architecture.md").read_text("utf-8")
+    told = page.split("own traversals.")[1].split("## ")[0]
+    places = re.findall(r"`((?:maintainers|kernels)/\w+\.py)`((?:,? (?:and )?`[\w.]+`)*)", told)
+    assert len(places) > 5
+    root = Path(__file__).parent.parent
+    for path, names in places:
+        found = next(each for each in (root / path, root / "joingraph" / path) if each.exists())
+        for name in re.findall(r"`([\w.]+)`", names):
+            assert f"def {name.split('.')[-1]}(" in found.read_text("utf-8"), (path, name)
 
 
 BIG = 2**63 - 1

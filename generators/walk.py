@@ -10,6 +10,7 @@ need.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
@@ -41,9 +42,10 @@ class Walker:
         return self.walk(begun, by.steps)
 
     def walk(self, paths: Paths, steps: Sequence[program.Step]) -> Iterator[Path]:
-        """Carry out steps, one after the other."""
-        for step in steps:
-            paths = CARRIED_OUT_BY[type(step)](self, paths, step)
+        """Carry out steps, one after the other; tests that follow one another at once."""
+        for kind, run in groupby(steps, key=type):
+            for step in [list(run)] if kind is program.Test else run:
+                paths = CARRIED_OUT_BY[kind](self, paths, step)
         return iter(paths)
 
     def enter(self, paths: Paths, step: program.Enter) -> Iterator[Path]:
@@ -62,9 +64,9 @@ class Walker:
         self.touched.join_tuples += 1
         self.touched.projected_tuples += len(at.rows)
 
-    def test(self, paths: Paths, step: program.Test) -> Iterator[Path]:
-        """Yield the paths on which a predicate is TRUE."""
-        return keep_true(self.plan, paths, [step.predicate])
+    def test(self, paths: Paths, steps: Sequence[program.Test]) -> Iterator[Path]:
+        """Yield the paths on which predicates are TRUE."""
+        return keep_true(self.plan, paths, [step.predicate for step in steps])
 
     def weigh(self, paths: Paths, step: program.Weigh) -> Iterator[Path]:
         """Yield paths multiplied by what a side sums up to, found once for each value."""

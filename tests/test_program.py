@@ -291,3 +291,15 @@ def test_sides_that_are_weighed_never_wrap(engine: str) -> None:
     assert graph.count(where="x = 1") == graph.count(where="x + y = 6") == 300**8
     rows = graph.scan(where="x + y < 8", limit=3).read_all()
     assert rows.to_pylist() == [{"x": 1, "y": 5}] * 3
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_thousand_tests_are_one_link_of_a_walk(engine: str) -> None:
+    tables = {name: f"CREATE TABLE {name} (k BIGINT, x BIGINT)" for name in "ab"}
+    tests = " AND ".join(f"a.x <> b.x - {each}" for each in range(1000))
+    view = jg.View(f"SELECT a.x, b.x AS bx FROM a JOIN b ON a.k = b.k WHERE {tests}", tables)
+    graph = jg.JoinGraph(view, engine=engine)
+    graph.load({"a": [(1, 7)], "b": [(1, 7), (1, 5000)]})
+    assert graph.count() == graph.scan(where="x = 7").read_all().num_rows == 1
+    diff = graph.insert("a", [(1, 4001)], form="factorised")  # 4001 = 5000 - 999
+    assert diff.rows() == [("insert", (4001, 7), 1)]

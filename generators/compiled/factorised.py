@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -247,8 +248,13 @@ class Nester:
             near = {step.vertex for step in own if isinstance(step, Enter)} & set(piece.values)
             begun = Piece({vertex: piece.values[vertex] for vertex in near}, {}, once)
         some: Iterable[Entered] = [Entered(begun, np.arange(count))]
-        for step in own:
-            some = self.entered(some, step) if isinstance(step, Enter) else self.true(some, step)
+        for kind, run in groupby(own, key=type):
+            if kind is Test:
+                some = self.true(some, [each.predicate for each in run if isinstance(each, Test)])
+            else:
+                for step in run:
+                    assert isinstance(step, Enter), "a branch enters aliases and tests"
+                    some = self.entered(some, step)
         found = list(some)
         parents = np.concatenate([each.parents for each in found])
         return joined([each.piece for each in found]), np.bincount(parents, minlength=count)
@@ -259,10 +265,10 @@ class Nester:
             for found, up in self.walker.entered(piece, step.alias, step.vertex):
                 yield Entered(found, parents[up])
 
-    def true(self, some: Iterable[Entered], step: Test) -> Iterator[Entered]:
-        """Keep the paths on which a predicate is TRUE."""
+    def true(self, some: Iterable[Entered], tests: Sequence[Expression]) -> Iterator[Entered]:
+        """Keep the paths on which predicates are TRUE."""
         for piece, parents in some:
-            left = self.walker.surviving(piece, [step.predicate])
+            left = self.walker.surviving(piece, tests)
             yield Entered(picked(piece, left), parents[left])
 
 

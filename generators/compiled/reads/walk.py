@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -46,9 +47,10 @@ class Walk:
         self.sides: dict[int, Side] = {}
 
     def walk(self, pieces: Pieces, steps: Sequence[program.Step]) -> Iterator[Piece]:
-        """Carry out steps, one after the other."""
-        for step in steps:
-            pieces = CARRIED_OUT_BY[type(step)](self, pieces, step)
+        """Carry out steps, one after the other; tests that follow one another at once."""
+        for kind, run in groupby(steps, key=type):
+            for step in [list(run)] if kind is program.Test else run:
+                pieces = CARRIED_OUT_BY[kind](self, pieces, step)
         return iter(pieces)
 
     def enter(self, pieces: Pieces, step: program.Enter) -> Iterator[Piece]:
@@ -59,10 +61,11 @@ class Walk:
                 if len(found):
                     yield found
 
-    def test(self, pieces: Pieces, step: program.Test) -> Iterator[Piece]:
-        """Yield the paths on which a predicate is TRUE."""
+    def test(self, pieces: Pieces, steps: Sequence[program.Test]) -> Iterator[Piece]:
+        """Yield the paths on which predicates are TRUE."""
+        predicates = [step.predicate for step in steps]
         for piece in pieces:
-            found = self.walker.passing(piece, [step.predicate])
+            found = self.walker.passing(piece, predicates)
             if len(found):
                 yield found
 

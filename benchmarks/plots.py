@@ -96,12 +96,12 @@ def graph_mib(run: Run) -> float | None:
 
 
 def as_chosen(run: Run) -> bool:
-    """Tell whether a run is a rival's, or ours with the look-ahead that joingraph chose."""
+    """True if a run is a rival's, or ours with the look-ahead that joingraph chose."""
     return run.lookahead in (None, "auto")
 
 
 def by_lookahead(run: Run) -> bool:
-    """Tell whether a run is one of ours with a look-ahead that was asked for."""
+    """True if a run is one of ours with a look-ahead that was asked for."""
     return run.lookahead in MODES
 
 

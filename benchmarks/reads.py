@@ -123,7 +123,7 @@ def page_times(graph: JoinGraph, wheres: list[str]) -> dict[str, Any]:
 
 
 def touched(how: Any) -> dict[str, Any]:
-    """Say where a read has started and what it has touched."""
+    """Return where a read has started and what it has touched."""
     counts = {"join_tuples": how.touched.join_tuples, "projected": how.touched.projected_tuples}
     return {"start": how.text.splitlines()[1].removeprefix("start").strip(), "touched": counts}
 

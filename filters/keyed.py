@@ -129,7 +129,7 @@ def stacked(table: Table, sides: Sequence[pa.Table]) -> pa.Table:
 
 
 def by_key(table: Table, rows: pa.Table, is_post: Mask) -> tuple[Numbers, Numbers]:
-    """Give the first and the last row of each key; rows come in order."""
+    """Return the first and the last row of each key; rows come in order."""
     names = [f"{at}" for at in range(len(table.key))]
     columns = [
         pa.array(codes(each)) if is_text(each.type) else each
@@ -239,7 +239,7 @@ def keyed_diffs(plan: Plan, keyed: Keyed, net: Net, felt: Felt) -> KeyedDiffs:
 
 
 def key_columns(plan: Plan, keyed: Keyed, net: Net, at: Numbers) -> dict[str, pa.ChunkedArray]:
-    """Give base rows' keys as the view's columns have them."""
+    """Return base rows' keys as the view's columns have them."""
     rows = texts.take_rows(net.rows.select(keyed.key), at)
     fields = [plan.definition.schema.field(place) for place in keyed.names]
     pairs = zip(fields, rows.columns, strict=True)

@@ -59,7 +59,7 @@ def moved(graph: Graph, look: LookAhead, move: Move) -> Iterator[Effect]:
 
 
 def rest(path: Path, alias: int) -> tuple[Step | None, ...]:
-    """Give the steps of a path but one."""
+    """Return the steps of a path but one."""
     return path.steps[:alias] + path.steps[alias + 1 :]
 
 

@@ -90,7 +90,7 @@ class Factoriser:
 
 
 def is_tied(plan: Plan, move: Move) -> bool:
-    """Hold if a move changes a value that is computed with, or compared to, other aliases'."""
+    """True if a move changes a value that is computed with, or compared to, other aliases'."""
     slots = [plan.slots[part] for wanted in tying(plan) for part in kept_parts(plan, wanted)]
     return any(
         move.pre[slot.position] != move.post[slot.position]
@@ -100,7 +100,7 @@ def is_tied(plan: Plan, move: Move) -> bool:
 
 
 def is_read(plan: Plan, move: Move) -> bool:
-    """Hold if a move changes a value which the view or a predicate reads."""
+    """True if a move changes a value which the view or a predicate reads."""
     hidden = unread(plan, move.tuple.alias)
     pairs = enumerate(zip(move.pre, move.post, strict=True))
     return any(old != new and position not in hidden for position, (old, new) in pairs)

@@ -73,7 +73,7 @@ def is_alive(graph: Graph, at: JoinTuple, entry: int, alive: Alive) -> bool:
 
 
 def anyone_alive(graph: Graph, value: VertexValue, seat: int, alive: Alive) -> bool:
-    """Say whether somebody at a seat can be completed away from its vertex value."""
+    """True if somebody at a seat can be completed away from its vertex value."""
     sitting = value.tuples[seat]
     return any(is_alive(graph, each, each.values.index(value), alive) for each in sitting)
 

@@ -54,7 +54,7 @@ class KeyIndex:
         return zip(*columns, strict=True)
 
     def holds_all(self, table: str) -> bool:
-        """Say whether some alias holds every row of a table."""
+        """True if some alias holds every row of a table."""
         return any(takes_all(self.plan, self.plan.aliases[alias], table) for alias in self.slots)
 
 
@@ -86,7 +86,7 @@ class RunningKeys:
 
 
 def twice_text(index: KeyIndex, alias: int, key: Row) -> str:
-    """Tell which key two rows have."""
+    """Return which key two rows have."""
     table = index.plan.definition.tables[index.plan.aliases[alias].table]
     values = [
         python_value(from_words([word], slot.stored)[0])

@@ -59,7 +59,7 @@ class LocalLook(NoLook):
     """Looks one step ahead, and keeps nothing: the vertex values know who is there."""
 
     def is_open(self, at: JoinTuple, entry: int | None) -> bool:
-        """Say whether every neighbour beyond has somebody."""
+        """True if every neighbour beyond has somebody."""
         return all(value.tuples[seat] for _, value, seat in others(self.graph, at, entry))
 
 
@@ -87,7 +87,7 @@ class GlobalLook(NoLook):
             del value.waiting[seat][old, entry]
 
     def is_open(self, at: JoinTuple, entry: int | None) -> bool:
-        """Say whether all branches beyond can be completed; flag the join tuple if not."""
+        """True if all branches beyond can be completed; flag the join tuple if not."""
         if entry in at.witness:
             return False
         for _, value, seat in others(self.graph, at, entry):
@@ -138,7 +138,7 @@ class ExactLook(NoLook):
                 flips += self.flipped(value, seat, sign)
 
     def flipped(self, value: VertexValue, seat: int, sign: int) -> Iterator[tuple[JoinTuple, int]]:
-        """Tell the other seats' join tuples that a seat has its first live one, or none."""
+        """Yield the other seats' join tuples that a seat has its first live one, or none."""
         for other, sitting in enumerate(value.tuples):
             if other == seat:
                 continue
@@ -152,7 +152,7 @@ class ExactLook(NoLook):
                             yield each, entry
 
     def is_open(self, at: JoinTuple, entry: int | None) -> bool:
-        """Say whether nothing is lacking beyond."""
+        """True if nothing is lacking beyond."""
         if entry is not None:
             return not at.lacking[entry]
         return all(value.live[seat] for _, value, seat in others(self.graph, at, None))

@@ -34,5 +34,5 @@ class Presence:
         return True
 
     def holds(self, alias: int, image: Image) -> bool:
-        """Say whether an alias would now hold a row with this image."""
+        """True if an alias would now hold a row with this image."""
         return self.graph.count(alias, image) + self.running[alias, image] > 0

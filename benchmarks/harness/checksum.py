@@ -54,7 +54,7 @@ def _weighed(values: Numbers, counts: Numbers) -> int:
 
 
 def _multiplicities(rows: pa.RecordBatch) -> Numbers:
-    """Give each row its signed count, or one for all of them."""
+    """Return the signed count of each row, or one for all of them."""
     names = rows.schema.names
     found = ONE
     if "_count" in names:
@@ -66,7 +66,7 @@ def _multiplicities(rows: pa.RecordBatch) -> Numbers:
 
 
 def _short(numbers: Numbers) -> Numbers:
-    """Give one for all, where all are alike: an array of its own would cost more than it says."""
+    """Return one for all, where all are alike: an array of its own would cost more than it says."""
     is_constant = len(numbers) > 0 and numbers.min() == numbers.max()
     return numbers[:1] if is_constant else numbers
 

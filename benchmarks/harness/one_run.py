@@ -91,7 +91,7 @@ def _warm_up(view: View, spec: Spec, inputs: Inputs) -> None:
 
 
 def backwards(rows: pa.Table) -> pa.Table:
-    """Give rows in the opposite order."""
+    """Return rows in the opposite order."""
     return rows.take(pa.array(range(len(rows) - 1, -1, -1)))
 
 

@@ -70,7 +70,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Tell the system as tables show it: a rival's name, or how joingraph was set."""
+        """Return the system as tables show it: a rival's name, or how joingraph was set."""
         if self.engine is None:
             return self.system
         return "/".join(part for part in (self.system, self.engine, self.lookahead) if part)
@@ -97,7 +97,7 @@ def rate(count: int, seconds: float) -> float:
 
 
 def peak_rss_mib() -> float:
-    """Tell the most memory this process has had."""
+    """Return the most memory this process has had."""
     status = Path("/proc/self/status")
     if status.exists():
         # The kernel's ru_maxrss begins with what the parent had when it started us.

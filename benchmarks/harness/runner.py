@@ -75,7 +75,7 @@ def best(runs: Iterable[Run]) -> list[Run]:
 
 
 def compare(options: Options, runs: Sequence[Run]) -> list[str]:
-    """Say which results differ; incomplete ones are compared with a run of just their diffs."""
+    """Return which results differ; incomplete ones are compared with a run of just their diffs."""
     known = [run for run in runs if run.status == "ok" and run.checksum is not None]
     known += [_again(options, run) for run in best(known) if not run.complete]
     complaints = [f"{run.workload}: {run.name} {run.status}" for run in known if run.status != "ok"]

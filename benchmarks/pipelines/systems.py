@@ -77,7 +77,7 @@ class Stopwatch:
         self._since = time.perf_counter()
 
     def round(self) -> Round:
-        """Tell the times between the ends, and what came out."""
+        """Return the times between the ends, and what came out."""
         return Round(self.seconds, self.told)
 
 

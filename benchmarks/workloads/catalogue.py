@@ -116,7 +116,7 @@ def prepare(name: str, folder: Path, size: Size | None = None) -> None:
 
 
 def diffs_in(folder: Path) -> int:
-    """Tell how many diffs the workloads of a folder have."""
+    """Return how many diffs the workloads of a folder have."""
     return column_names(folder / "chainF")[1]
 
 

@@ -57,7 +57,7 @@ def write_columns(folder: Path, columns: Columns) -> None:
 
 
 def column_names(folder: Path) -> tuple[list[str], int]:
-    """Tell a stored table's columns, in order, and its number of rows."""
+    """Return a stored table's columns, in order, and its number of rows."""
     try:
         *names, rows = (folder / "columns.txt").read_text().split()
     except FileNotFoundError:

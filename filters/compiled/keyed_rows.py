@@ -31,7 +31,7 @@ Rows = list[Row | None]
 
 
 def is_by_key(keys: Keys, entry: Entry) -> bool:
-    """Hold if the rows that go are given by their keys alone."""
+    """True if the rows that go are given by their keys alone."""
     schema = keys.plan.definition.tables[entry.table].schema
     return entry.pre is not None and entry.pre.num_columns < len(schema)
 
@@ -84,7 +84,7 @@ def held_rows(running: RunningKeys, alias: int, entry: Entry, pres: Rows) -> Ite
 
 
 def by_row(side: Side | None, length: int) -> Rows:
-    """Give each base row's words, None where the alias has none."""
+    """Return each base row's words, None where the alias has none."""
     rows: Rows = [None] * length
     if side is not None:
         for number, words in zip(side.numbers.tolist(), side.words, strict=True):

@@ -65,7 +65,7 @@ class Feed:
 
     @cached_property
     def ops(self) -> Words:
-        """Give all ops in the order of the base diffs."""
+        """Return all ops in the order of the base diffs."""
         return merged_ops([part.ops() for part in self.parts], sum(self.lengths))
 
     @property
@@ -75,7 +75,7 @@ class Feed:
 
     @cached_property
     def matrices(self) -> tuple[Words, ...]:
-        """Give what the ops point into."""
+        """Return what the ops point into."""
         return tuple(part.matrix for part in self.parts)
 
 
@@ -117,7 +117,7 @@ class Feeder:
         }
 
     def part(self, alias: int, diffs: Diffs, sides: Sides) -> Part:
-        """Say what one alias feels of base diffs, in their order."""
+        """Return what one alias feels of base diffs, in their order."""
         pre, post = sides
         if pre is not None and post is not None:
             layout = self.layout.aliases[alias]

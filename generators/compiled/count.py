@@ -57,7 +57,7 @@ def count_modulo(memory: GraphMemory, prime: int) -> int:
 
 @cache
 def prime_below(limit: int) -> int:
-    """Give the largest prime below a limit; to find one takes longer than a small count."""
+    """Return the largest prime below a limit; to find one takes longer than a small count."""
     number = limit - 1
     while any(number % divisor == 0 for divisor in range(2, isqrt(number) + 1)):
         number -= 1

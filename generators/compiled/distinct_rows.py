@@ -23,7 +23,7 @@ from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
 
 
 def are_single(ops: Words) -> bool:
-    """Hold if every base diff is felt by one alias only."""
+    """True if every base diff is felt by one alias only."""
     diffs = ops[:, O_DIFF]
     return bool((diffs[1:] > diffs[:-1]).all())
 
@@ -98,7 +98,7 @@ def tell(given: Words, at: int, row: int, kind: int, op: int, times: int) -> int
 
 
 def all_distinct(paths: Paths, told: Sequence[int], mark: npt.NDArray[np.bool_]) -> bool:
-    """Hold if no base diff has two equal rows, as far as its segments are marked."""
+    """True if no base diff has two equal rows, as far as its segments are marked."""
     lengths = np.where(mark, paths.lengths(), 0)
     longest = int(np.bincount(paths.ops, lengths).max()) if len(paths.ops) else 0
     if longest < 2:

@@ -78,7 +78,7 @@ class Changed(NamedTuple):
     diffs: Words
 
     def part(self, first: int, end: int) -> Changed:
-        """Give some of the rows."""
+        """Return some of the rows."""
         some = slice(first, end)
         pre, post = (None if each is None else each[some] for each in (self.pre, self.post))
         return Changed(self.kind, pre, post, self.diffs[some])
@@ -128,7 +128,7 @@ class Nester:
         return self.table(alias, changed, found)
 
     def tables(self) -> dict[str, pa.Table]:
-        """Give the records of all that changed, by alias and base diff."""
+        """Return the records of all that changed, by alias and base diff."""
         return {
             self.plan.aliases[alias].name: put_together(parts)
             for alias, parts in self.found.items()

@@ -70,7 +70,7 @@ def fold(matrix: Words, effects: Words) -> Folded:
 
 
 def effects_of(paths: Paths, ops: Words, kept: npt.NDArray[np.bool_], *, paired: bool) -> Words:
-    """Say what each path does; the paths before and after a move pair up in their order."""
+    """Return what each path does; the paths before and after a move pair up in their order."""
     effects = np.empty((len(paths), EFFECT_WORDS), np.int64)
     ends = paths.ends()
     mark, ops = kept.astype(np.int64), np.ascontiguousarray(ops)

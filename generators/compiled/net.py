@@ -22,7 +22,7 @@ from joingraph.view_diffs.view_diff import left_over, signed_counts
 
 
 def are_different(outputs: Outputs, ops: Words) -> bool:
-    """Hold if no two rows of a batch's view diff can be equal."""
+    """True if no two rows of a batch's view diff can be equal."""
     kinds = ops[:, O_KIND]
     return outputs.told_apart and bool((kinds == INSERT).all() or (kinds == DELETE).all())
 

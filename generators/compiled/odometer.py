@@ -125,7 +125,7 @@ def order_leaves(st: int, wheel: int) -> None:
 
 @small
 def live_at(st: int, level: int) -> int:
-    """Say how many entries a level has at the value bound where it is entered."""
+    """Return how many entries a level has at the value bound where it is entered."""
     record = ld(ld(st, SOURCES), 2 * ld(level, H_VERTEX))
     return ld(record, ld(level, H_LIVE)) & LENGTH
 
@@ -239,7 +239,7 @@ def segment(st: int, weight: int) -> None:
 
 @small
 def word_of(st: int, column: int) -> int:
-    """Give the word of an output column on the bound path."""
+    """Return the word of an output column on the bound path."""
     source, word = ld(ld(st, COLUMNS), 2 * column), ld(ld(st, COLUMNS), 2 * column + 1)
     place = ld(st, SOURCES) + source * 16
     return ld(ld(place, 0) + word * ld(place, 1), 0)
@@ -288,7 +288,7 @@ def own_source(st: int, ad: int, row: int) -> None:
 
 @small
 def reachable(st: int, ad: int) -> bool:
-    """Say whether every other alias at a row's bound values has something there."""
+    """True if every other alias at a row's bound values has something there."""
     for link in range(ld(ad, A_LINK_COUNT)):
         ln = link_of(ad, link)
         record = ld(ld(st, SOURCES), 2 * ld(ln, L_NUMBER))

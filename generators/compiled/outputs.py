@@ -73,7 +73,7 @@ class Outputs:
         self.told = [word for each in self.columns if each for word in range(each.first, each.end)]
 
     def column(self, paths: Paths, kept: Kept) -> pa.Array:
-        """Give what paths keep for an expression, in its own type."""
+        """Return what paths keep for an expression, in its own type."""
         words, stored = paths.words[kept.first : kept.end], kept.slot.stored
         found = from_words(words, stored, self.interner, nulls=self.nulls.may_be(kept.slot))
         return found if stored == kept.wanted else found.cast(kept.wanted)
@@ -83,7 +83,7 @@ class Outputs:
         return {each: self.column(paths, self.kept[each]) for each in columns_of(wanted)}
 
     def lengths(self, paths: Paths) -> Words | None:
-        """Say how many bytes of text each path keeps; None if all have less than a block."""
+        """Return how many bytes of text each path keeps; None if all have less than a block."""
         if len(self.texts) * self.interner.longest * len(paths) <= texts.BLOCK_BYTES:
             return None
         return sum_of((self.interner.lengths(paths.words[at]) for at in self.texts), len(paths))

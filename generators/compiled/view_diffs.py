@@ -90,7 +90,7 @@ class ViewDiffs:
         return Made(tables, lambda: pa.array(folded.diffs))
 
     def are_different(self, paths: Paths) -> bool:
-        """Hold if no base diff has equal rows, but for what a move does not change."""
+        """True if no base diff has equal rows, but for what a move does not change."""
         outputs, kinds = self.outputs, self.ops[paths.ops, O_KIND]
         if self.distinct:
             return True

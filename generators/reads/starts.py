@@ -36,7 +36,7 @@ def best_way(graph: Graph, reading: Reading) -> Way:
 
 
 def size(graph: Graph, way: Way) -> int:
-    """Tell how many starts a way has: join tuples, or the projected tuples an index lists."""
+    """Return how many starts a way has: join tuples, or the projected tuples an index lists."""
     match way:
         case AtVertex():
             return sum(1 for _ in sitting(graph, way))

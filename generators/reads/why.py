@@ -29,6 +29,6 @@ def why(graph: Graph, look: LookAhead, asked: Asked) -> list[tuple[Kept, ...]]:
 
 
 def kept(path: Path) -> tuple[Kept, ...]:
-    """Tell what each alias keeps on a path."""
+    """Return what each alias keeps on a path."""
     steps = filter(None, path.steps)
     return tuple(Kept(at.key, row, at.rows[row]) for at, row in steps)

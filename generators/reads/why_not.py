@@ -129,7 +129,7 @@ def partners_that_fit(
 
 
 def can_ask(plan: Plan, test: Expression, missed: set[int], *, broken: bool) -> bool:
-    """Hold if paths have all that a condition reads; one that may fail needs complete paths."""
+    """True if paths have all that a condition reads; one that may fail needs complete paths."""
     reads = aliases_of(test)
     unread = {plan.aliases[alias].name for alias in missed}
     return reads.isdisjoint(unread) and (not broken or is_total(plan, test))

@@ -166,7 +166,7 @@ class Batches:
         return refused, made_as_idiffs(idiffs)
 
     def from_rows(self, entries: Sequence[Entry], refused: Sequence[Refused]) -> FromRows:
-        """Say how a batch's i-diffs are made of its rows, if somebody asks for them."""
+        """Return how a batch's i-diffs are made of its rows, if somebody asks for them."""
         left = without(entries, refused)
         plan, keyed = self._live.view.plan, self._keyed
         return lambda changes: make_idiffs(plan, keyed, split(plan, keyed, left).diffs, changes)

@@ -205,7 +205,7 @@ class JoinGraph:
         return self._writes.apply(batch, source=source, position=position, form=form)
 
     def what_if(self, batch: Diffs, *, form: str = "rows") -> ViewDiff:
-        """Give the view diffs that a batch would make; nothing is applied, nothing is logged.
+        """Return the view diffs that a batch would make; nothing is applied, nothing is logged.
 
         Readers that are open must be opened again.
         """
@@ -268,7 +268,7 @@ class JoinGraph:
     def explain(
         self, where: str | None = None, order_by: object = None, limit: int | None = None
     ) -> Explanation:
-        """Tell which way a scan goes; print it, `read()` it, print it again for its counts."""
+        """Return which way a scan goes; print it, `read()` it, print it again for its counts."""
         return self._reads.explain(where, order_by, limit)
 
     def partitions(self, n: int, *, where: str | None = None) -> list[Partition]:
@@ -290,7 +290,7 @@ class JoinGraph:
         return self._reads.why_not(row)
 
     def stats(self) -> dict[str, Any]:
-        """Tell the graph's size: bytes, and nodes by kind, alias and vertex; and its log's."""
+        """Return the graph's size: bytes, and nodes by kind, alias and vertex; and its log's."""
         with self._live.lock:
             found = {"view": self.view.name, "seq": self.seq, **self.engine.stats()}
             return found | self._durability.stats()
@@ -308,7 +308,7 @@ class JoinGraph:
         self._writes.index(column)
 
     def positions(self) -> dict[str, Position]:
-        """Tell how far each source has been applied."""
+        """Return how far each source has been applied."""
         with self._live.lock:
             self._live.recover(beside_stream=True)
             return self._live.journal.state.positions.last()

@@ -33,7 +33,7 @@ READINGS_MAX = 256  # remembered at once: a page asks the same question again an
 
 
 def is_plain(asked: object) -> bool:
-    """Hold of what can be remembered by its value: the texts and numbers that pages ask with."""
+    """True for what can be remembered by its value: the texts and numbers that pages ask with."""
     return type(asked) in (NoneType, str, int)
 
 

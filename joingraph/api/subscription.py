@@ -44,7 +44,7 @@ class Subscription:
             yield found
 
     def next(self, timeout: float | None = None) -> ViewDiff | None:
-        """Give the next batch's view diffs, waiting for it if it must; None when time is up."""
+        """Return the next batch's view diffs, waiting for it if it must; None when time is up."""
         if timeout is not None and not can_wait(timeout):
             raise ValueError(
                 f"next(timeout) takes seconds, {TIMEOUT_MAX:,} at the most, or None; found"
@@ -75,7 +75,7 @@ class Subscription:
         return True
 
     def _has_more(self) -> bool:
-        """Say whether a batch waits; raise if this subscriber gets nothing more."""
+        """True if a batch waits; raise if this subscriber gets nothing more."""
         self._journal.check_open()
         self._journal.check_process()
         self._journal.subscriber(self.name)
@@ -97,23 +97,23 @@ class Subscription:
         journal.store.sync(number)
 
     def waiting_bytes(self) -> int:
-        """Tell how much of view diffs is not acknowledged."""
+        """Return how much of view diffs is not acknowledged."""
         with self._journal.changed:
             return self._journal.waiting_bytes(self._journal.subscriber(self.name))
 
 
 def is_whole(given: object) -> bool:
-    """Hold of a whole number."""
+    """True for a whole number."""
     return isinstance(given, int) and not isinstance(given, bool)
 
 
 def can_wait(given: object) -> bool:
-    """Hold of a number of seconds that can be waited; NaN is none."""
+    """True for a number of seconds that can be waited; NaN is none."""
     return isinstance(given, (int, float)) and given < TIMEOUT_MAX
 
 
 def as_rows(changes: pa.Table) -> Forms:
-    """Give view diffs by rows, the one form in which they are kept."""
+    """Return view diffs by rows, the one form in which they are kept."""
     return Forms(lambda: DiffRows.of(changes), None, partial(Factorised, {}, changes))
 
 

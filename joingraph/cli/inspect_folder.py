@@ -23,13 +23,13 @@ MIB = 1 << 20
 
 
 def inspect(path: Path) -> str:
-    """Tell what a folder holds, without building the graph."""
+    """Return what a folder holds, without building the graph."""
     folder = as_folder(path)
     return look_again(Folder(folder), lambda: inspect_once(folder))
 
 
 def inspect_once(path: Path) -> str:
-    """Tell what a folder holds; Stale if it changes meanwhile."""
+    """Return what a folder holds; Stale if it changes meanwhile."""
     stored, disk = open_stored(path)
     try:
         state, records = State.from_json(disk.found.footer.get("state")), 0
@@ -45,7 +45,7 @@ def inspect_once(path: Path) -> str:
 
 
 def said(disk: Disk, state: State, records: int) -> list[str]:
-    """Say what was found, a line each."""
+    """Return what was found, a line each."""
     log_bytes = sum(map(disk.folder.size, disk.folder.segments()))
     mapped = sum(each.length for each in disk.found.array_places.values())
     seconds = disk.behind / OPEN_BYTES_S

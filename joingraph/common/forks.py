@@ -153,7 +153,7 @@ def locked_properties() -> list[Any]:
 
 
 def refused_in_child(call: str, parent: int) -> str:
-    """Say why a call is refused in a child that was forked amid another one on the graph."""
+    """Return why a call is refused in a child that was forked amid another one on the graph."""
     return (
         f"{call} is not possible in process {FORKS.process}: process {parent} was in the middle of"
         f" a call on this graph when it forked, and still after {WAIT_S:g} s; fork between two"

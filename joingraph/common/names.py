@@ -65,7 +65,7 @@ def plain(value: Any) -> Any:
 
 
 def is_unicode(text: str) -> bool:
-    """Hold of a text that can be written as UTF-8: it has no half of a surrogate pair."""
+    """True for a text that can be written as UTF-8: it has no half of a surrogate pair."""
     try:
         text.encode()
     except UnicodeEncodeError:

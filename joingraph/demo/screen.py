@@ -63,7 +63,7 @@ class Screen:
 
     @staticmethod
     def fits(out: TextIO) -> bool:
-        """Say whether `out` is a terminal that can be drawn on."""
+        """True if `out` is a terminal that can be drawn on."""
         size = shutil.get_terminal_size((0, 0))
         wide = size.columns >= WIDTH_MIN and size.lines >= COLUMN_ROWS + 14
         able = os.environ.get("TERM", "dumb") != "dumb" and "utf" in out.encoding.lower()
@@ -126,7 +126,7 @@ class Lines:
 
 
 def line(frame: Frame) -> str:
-    """Say a frame in one line."""
+    """Return a frame in one line."""
     return (
         f"{frame.elapsed_s:5.1f} s  {frame.diffs:>9,} diffs  {frame.view_diffs:>10,} view diffs"
         f"  view: {frame.view_rows:,} rows  graph: {frame.base_rows:,} base rows"
@@ -185,7 +185,7 @@ def coloured(text: str) -> str:
 
 
 def figures(frame: Frame) -> list[str]:
-    """Say how much came in, how much went out, and what is kept of it."""
+    """Return how much came in, how much went out, and what is kept of it."""
     rate = f"{frame.rates[-1]:>9,.0f}/s   {GREEN}{bars(frame.rates)}{PLAIN}"
     lag = [] if frame.lag_s is None else [f"lag         {BOLD}{frame.lag_s:>12.2f}{PLAIN} s"]
     view, graph = size(frame.view_bytes), size(frame.graph_bytes)
@@ -199,7 +199,7 @@ def figures(frame: Frame) -> list[str]:
 
 
 def size(count: int | None) -> str:
-    """Say a number of bytes, if it is known.
+    """Return a number of bytes, if it is known.
 
     >>> size(3 * 2**20), size(None)
     (' (3.0 MiB)', '')
@@ -214,7 +214,7 @@ def bars(rates: tuple[float, ...]) -> str:
 
 
 def summary(frame: Frame, stats: Mapping[str, object]) -> str:
-    """Say what the demo has shown."""
+    """Return what the demo has shown."""
     size = stats.get("bytes")
     kept = f" in {size / 2**20:,.1f} MiB" if isinstance(size, int) else ""
     return (

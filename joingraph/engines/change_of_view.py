@@ -109,7 +109,7 @@ def dropped_by(view: View, old: AliasPlan, new: AliasPlan) -> Iterator[str]:
 
 
 def is_never_null(expression: Expression, schema: pa.Schema) -> bool:
-    """Hold of a column that is declared NOT NULL."""
+    """True for a column that is declared NOT NULL."""
     return isinstance(expression, Column) and not schema.field(expression.name).nullable
 
 

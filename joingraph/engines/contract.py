@@ -40,15 +40,15 @@ class Blocks(Protocol):
     """The blocks of a snapshot, each checked when it is read (storage/disk/snapshot.py)."""
 
     def __contains__(self, name: str) -> bool:
-        """Say whether there is such a block."""
+        """True if there is such a block."""
         ...
 
     def __getitem__(self, name: str) -> memoryview:
-        """Give a block."""
+        """Return a block."""
         ...
 
     def arrays(self, stamp: str) -> Mapping[str, Part]:
-        """Give the blocks of memory under a stamp, all checked; none, if some are not right."""
+        """Return the blocks of memory under a stamp, all checked; none, if some are not right."""
         ...
 
 
@@ -174,7 +174,7 @@ class Engine(Protocol):
         ...
 
     def stats(self) -> dict[str, Any]:
-        """Tell the graph's size by alias, vertex and kind."""
+        """Return the graph's size by alias, vertex and kind."""
         ...
 
     def compile(self, progress: Progress) -> None:

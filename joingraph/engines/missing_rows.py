@@ -23,7 +23,7 @@ class Quarantined(NamedTuple):
 
 
 def missing_text(entries: Sequence[Entry], refused: Sequence[Refused]) -> str:
-    """Tell a caller which rows are not there, and what can be done."""
+    """Return a caller which rows are not there, and what can be done."""
     told = [one_missing(entries[each.entry], each.row) for each in refused[:SHOWN]]
     more = len(refused) - SHOWN
     return (

@@ -310,7 +310,7 @@ class ReferenceEngine:
         return count(self.graph, self.look, conditions)
 
     def stats(self) -> dict[str, Any]:
-        """Tell the graph's size by alias, vertex and kind."""
+        """Return the graph's size by alias, vertex and kind."""
         return stats(self.graph)
 
     def compile(self, progress: Progress) -> None:

@@ -26,7 +26,7 @@ BLOCK = 65_536  # rows a block holds at the most
 
 
 def never_fails(plan: Plan) -> bool:
-    """Hold if nothing that is computed on a path can raise an error."""
+    """True if nothing that is computed on a path can raise an error."""
     outputs = [each.value for each in plan.definition.output]
     return all(is_total(plan, each) for each in (*plan.residuals, *outputs))
 
@@ -98,5 +98,5 @@ def cut_off() -> Generator[pa.Table]:
 
 
 def one_table(table: pa.Table) -> Generator[pa.Table]:
-    """Give rows that were made at once."""
+    """Yield rows that were made at once."""
     yield table

@@ -54,7 +54,7 @@ def consolidate(rows: pa.Table, by: Numbers) -> Balances:
 
 
 def comparable(column: Column) -> pa.Array:
-    """Give a column whose values are equal exactly where the words of another are."""
+    """Return a column whose values are equal exactly where the words of another are."""
     if is_text(column.type):
         return pa.array(codes(column))
     found = whole(column)

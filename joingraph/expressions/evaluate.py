@@ -65,7 +65,7 @@ class Rows:
         return Rows(self.known, len(chosen), picked)
 
     def number(self, row: int) -> int:
-        """Give the caller's number of a row."""
+        """Return the caller's number of a row."""
         return row if self.picked is None else self.picked[row].as_py()
 
 
@@ -104,7 +104,7 @@ def _in_halves(
 def holds(
     expression: Expression, known: Mapping[Expression, pa.Array], length: int
 ) -> pa.BooleanArray:
-    """Tell the rows on which a condition is TRUE; NULL counts as no."""
+    """Return the rows on which a condition is TRUE; NULL counts as no."""
     return pc.fill_null(evaluate(expression, known, length), FALSE)
 
 

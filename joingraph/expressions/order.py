@@ -33,7 +33,7 @@ class Order:
 
 
 def comparables(column: pa.Array) -> list[Any]:
-    """Give a column's values as Python compares them; NULL is None.
+    """Return a column's values as Python compares them; NULL is None.
 
     >>> comparables(pa.array([1.5, None, float("nan")]))
     [(False, 1.5), None, (True, 0.0)]

@@ -128,7 +128,7 @@ def whole(column: Column) -> pa.Array:
 
 
 def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Give the values of a dictionary column; texts that may not fit one array are wide."""
+    """Return the values of a dictionary column; texts that may not fit one array are wide."""
     kind = column.type.value_type
     if kind.id not in WIDE or column.nbytes * max(1, len(column)) <= ARRAY_BYTES_MAX:
         return column.cast(kind)
@@ -146,7 +146,7 @@ def joined(parts: Sequence[pa.Array]) -> pa.Array:
 
 
 def narrowed(column: Column, kind: pa.DataType) -> pa.ChunkedArray:
-    """Give a text column 32-bit offsets again, in as many chunks as it takes."""
+    """Return a text column with 32-bit offsets again, in as many chunks as it takes."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     return pa.chunked_array([part for chunk in chunks for part in narrow_parts(chunk)], type=kind)
 
@@ -161,7 +161,7 @@ def narrow_parts(array: pa.Array) -> Iterator[pa.Array]:
 
 
 def narrow(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Give a part of a wide array, whose text fits, 32-bit offsets: they begin anew at zero."""
+    """Return a part of a wide array, whose text fits, with 32-bit offsets that begin at zero."""
     _, offsets, data = array.buffers()
     ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
     first, last = int(ends[0]), int(ends[-1])
@@ -177,7 +177,7 @@ def narrow(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def narrowest(array: pa.Array) -> pa.Array:
-    """Give a part of a wide array 32-bit offsets; its text fits them."""
+    """Return a part of a wide array with 32-bit offsets; its text fits them."""
     return narrow(array, NARROW[array.type.id]) if array.type.id in NARROW else array
 
 

@@ -52,7 +52,7 @@ _SAME_AS: Final = {
 
 
 def canonical(type: pa.DataType) -> pa.DataType:
-    """Give the type in which joingraph keeps a column of this Arrow type, or raise TypeError."""
+    """Return the type in which joingraph keeps a column of this Arrow type, or raise TypeError."""
     if pa.types.is_dictionary(type):
         return canonical(type.value_type)
     if pa.types.is_fixed_size_binary(type):
@@ -88,12 +88,12 @@ def sql_name(type: pa.DataType) -> str:
 
 
 def is_number(type: pa.DataType) -> bool:
-    """Tell whether arithmetic is defined on a type."""
+    """True if arithmetic is defined on a type."""
     return type in INTEGERS or type in FLOATS or pa.types.is_decimal(type)
 
 
 def decimal_of(type: pa.DataType, *, bigint_digits: int = 19) -> pa.DataType | None:
-    """Give the decimal that holds every value of an integer or decimal type; else None.
+    """Return the decimal that holds every value of an integer or decimal type; else None.
 
     Spark writes BIGINT with 20 digits, the other dialects with the 19 it has.
     """
@@ -108,14 +108,14 @@ def decimal_of(type: pa.DataType, *, bigint_digits: int = 19) -> pa.DataType | N
 
 
 def wider_decimal(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    """Give the decimal that holds every value of two; None where 38 digits are too few."""
+    """Return the decimal that holds every value of two; None where 38 digits are too few."""
     scale = max(a.scale, b.scale)
     precision = max(a.precision - a.scale, b.precision - b.scale) + scale
     return pa.decimal128(precision, scale) if precision <= DECIMAL_DIGITS else None
 
 
 def wider_integer(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    """Give the integer type that holds every value of two; None for uint64 with a signed one."""
+    """Return the integer type that holds every value of two; None for uint64 with a signed one."""
     if (a in SIGNED) == (b in SIGNED):
         return a if a.bit_width >= b.bit_width else b
     signed, unsigned = (a, b) if a in SIGNED else (b, a)
@@ -159,7 +159,7 @@ def common(a: pa.DataType, b: pa.DataType, dialect: str = "spark") -> pa.DataTyp
 
 
 def operand_type(type: pa.DataType, dialect: str) -> pa.DataType:
-    """Give the type as which a dialect computes with a number.
+    """Return the type as which a dialect computes with a number.
 
     Only DuckDB has unsigned integers: elsewhere they widen as Spark reads them from Parquet.
     SQLite knows one integer and one real type.

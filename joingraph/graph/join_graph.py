@@ -113,7 +113,7 @@ class LookAhead(Protocol):
         ...
 
     def is_open(self, at: JoinTuple, entry: int | None) -> bool:
-        """Say whether a path that came by vertex `entry` (a place) may be completed beyond."""
+        """True if a path that came by vertex `entry` (a place) may be completed beyond."""
         ...
 
 
@@ -134,7 +134,7 @@ class Graph:
         self.indexes: dict[str, Slot] = {}
 
     def count(self, alias: int, image: Image) -> int:
-        """Tell how many base rows an alias holds with this image."""
+        """Return how many base rows an alias holds with this image."""
         found = self.tuples[alias].get(image.key)
         return found.rows.get(image.row, 0) if found else 0
 
@@ -143,11 +143,11 @@ class Graph:
         return self.values[vertex].get(words)
 
     def of_alias(self, alias: int) -> Iterable[JoinTuple]:
-        """Give all join tuples of an alias."""
+        """Return all join tuples of an alias."""
         return self.tuples[alias].values()
 
     def size(self, alias: int) -> int:
-        """Tell how many join tuples an alias has."""
+        """Return how many join tuples an alias has."""
         return len(self.tuples[alias])
 
     def link(self, alias: int, key: Key) -> JoinTuple:

@@ -111,7 +111,7 @@ def read_rows(plan: Plan, alias: AliasPlan, block: memoryview) -> Iterator[pa.Re
 
 
 def min_of(batch: pa.RecordBatch) -> int:
-    """Give the least count."""
+    """Return the least count."""
     return int(batch.column(COUNT).to_numpy().min())
 
 

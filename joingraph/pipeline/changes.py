@@ -60,7 +60,7 @@ class Images(NamedTuple):
 
 
 def words_of(source: Source) -> dict[str, int]:
-    """Give the codes of a source's words."""
+    """Return the codes of a source's words."""
     own = {word.lower(): OPERATIONS[meaning] for word, meaning in source.words.items()}
     return {**WORDS, **own}
 
@@ -133,7 +133,7 @@ def taken(rows: pa.Table, at: Numbers) -> pa.Table:
 
 
 def tuples(rows: pa.Table) -> Iterator[tuple[object, ...]]:
-    """Give rows as tuples of Python values."""
+    """Return rows as tuples of Python values."""
     return zip(*(python_values(column) for column in rows.columns), strict=True)
 
 

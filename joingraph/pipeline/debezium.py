@@ -202,7 +202,7 @@ def reader(type: pa.DataType) -> Callable[[Any, str], object]:
 
 
 def exactly(value: Any, kind: type) -> Any:
-    """Give a value that is of one JSON type."""
+    """Return a value that is of one JSON type."""
     if type(value) is not kind:
         raise TypeError(kind.__name__)
     return value

@@ -118,7 +118,7 @@ class Driver:
         )
 
     def _standings(self, by_table: Mapping[str, int]) -> dict[str, Standing]:
-        """Say where the sources stand that have brought rows; all graphs stand alike."""
+        """Return where the sources stand that have brought rows; all graphs stand alike."""
         now_s, tables = time.time(), self.lines[0].keeping.position().tables
         return {
             name: standing(self.sources[name], tables.get(name, Reached()), now_s)

@@ -42,7 +42,7 @@ class Source:
 
     @property
     def by_key(self) -> bool:
-        """Hold if rows that go may be named by their key."""
+        """True if rows that go may be named by their key."""
         return self.before == "key"
 
 

@@ -95,12 +95,12 @@ def check_turn(kept: Position, query: str, batch: int) -> None:
 
 
 def is_done(kept: Position, query: str, batch: int) -> bool:
-    """Hold if a micro-batch was committed as a whole."""
+    """True if a micro-batch was committed as a whole."""
     return kept.query == query and batch <= kept.batch
 
 
 def is_replaced(kept: Position, query: str) -> bool:
-    """Hold if rows may come that were applied under another checkpoint."""
+    """True if rows may come that were applied under another checkpoint."""
     return kept.replaced or kept.query not in ("", query)
 
 
@@ -164,6 +164,6 @@ def forgotten(now: Reached) -> Reached:
 
 
 def encoded(lanes: pa.Array) -> tuple[list[str], Numbers]:
-    """Give the different lanes, and the number of each row's."""
+    """Return the different lanes, and the number of each row's."""
     coded = (pc.fill_null(lanes, "") if lanes.null_count else lanes).dictionary_encode()
     return coded.dictionary.to_pylist(), coded.indices.to_numpy().astype(np.int64)

@@ -34,7 +34,7 @@ class Keeping(Protocol):
     graph: JoinGraph
 
     def position(self) -> Position:
-        """Tell how far the graph has come."""
+        """Return how far the graph has come."""
         ...
 
     def apply(self, batch: Sequence[Diff], position: Position) -> ViewDiff:
@@ -59,7 +59,7 @@ class InMemory:
         self._outbox: dict[str, deque[ViewDiff]] = {name: deque() for name in sinks}
 
     def position(self) -> Position:
-        """Tell how far the graph has come."""
+        """Return how far the graph has come."""
         return self._position
 
     def apply(self, batch: Sequence[Diff], position: Position) -> ViewDiff:
@@ -133,7 +133,7 @@ class Durable:
         return self.folder / f"position-{number}.json"
 
     def position(self) -> Position:
-        """Tell how far the graph has come."""
+        """Return how far the graph has come."""
         return self._position
 
     def apply(self, batch: Sequence[Diff], position: Position) -> ViewDiff:
@@ -160,7 +160,7 @@ class Durable:
 
 
 def digest(text: str) -> str:
-    """Give a text's checksum."""
+    """Return a text's checksum."""
     return xxhash.xxh3_128_hexdigest(text.encode())
 
 

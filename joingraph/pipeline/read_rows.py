@@ -137,7 +137,7 @@ def null_here(rows: pa.Table, table: Table) -> pa.Table:
 
 
 def found_null(name: str) -> str:
-    """Say what is wrong with a row."""
+    """Return what is wrong with a row."""
     return f'column "{name}" is NOT NULL, found NULL'
 
 
@@ -200,7 +200,7 @@ def following(rows: pa.Table, source: Source) -> Marks:
 
 
 def fitting(column: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
-    """Give an unsigned column its type back: Spark has none and brings a decimal."""
+    """Return an unsigned column in its own type: Spark has none and brings a decimal."""
     if pa.types.is_decimal(column.type) and pa.types.is_integer(type):
         return column.cast(type)
     return column
@@ -226,6 +226,6 @@ def dead_letters(rows: pa.Table, source: Source) -> list[Dead]:
 
 
 def origin(rows: pa.Table, number: int) -> str:
-    """Say where a record comes from."""
+    """Return where a record comes from."""
     lane, a, b, n = (rows[name][number].as_py() for name in ("_lane", "_a", "_b", "_n"))
     return f"{lane or 'stream'} at {a}-{b}-{n}"

@@ -118,7 +118,7 @@ class Document:
         return begins
 
     def mistake(self, text: str, section: str = "", key: str = "", number: int = 0) -> Mistake:
-        """Say what is wrong where."""
+        """Return what is wrong where."""
         return Mistake(self.path, self.line(section, key, number), text)
 
 
@@ -230,7 +230,7 @@ def wrong_views(document: Document, made: list[View]) -> Iterator[Mistake]:
 
 
 def in_sql(home: Path, name: str, tables: str, text: str) -> Mistake:
-    """Say what is wrong in a file of SQL; the place that a message begins with is its line."""
+    """Return what is wrong in a file of SQL; the place that a message begins with is its line."""
     if text.startswith('table "'):  # a view is the first to look at its tables' columns
         return Mistake(home / tables, 1, text)
     place = re.match(r"line (\d+), column \d+: ", text)
@@ -311,7 +311,7 @@ def wrong_source(document: Document, section: str, said: Mapping[str, Any]) -> I
 
 
 def is_folder(place: Path) -> bool:
-    """Hold of a folder that is there; what no folder could be called is none."""
+    """True for a folder that is there; what no folder could be called is none."""
     try:
         return place.is_dir()
     except OSError:

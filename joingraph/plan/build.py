@@ -44,7 +44,7 @@ def build(definition: Definition, kept: Iterable[Expression] = ()) -> Plan:
 
 
 def vertex_of(index: int, bundle: Bundle) -> Vertex:
-    """Give a bundle its place in the plan and each of its classes a type."""
+    """Return the vertex of a bundle: its place in the plan, and the type of each of its classes."""
     types = tuple(class_type(members.values()) for members in bundle.classes)
     members = tuple(tuple(members[alias] for alias in bundle.aliases) for members in bundle.classes)
     return Vertex(index, bundle.aliases, tuple(kind for kind in types if kind), members)
@@ -96,7 +96,7 @@ class Keeper:
     def of(
         self, alias: int
     ) -> tuple[tuple[int, ...], tuple[tuple[Expression, ...], ...], tuple[Expression, ...]]:
-        """Give an alias' vertices, keys and projected expressions."""
+        """Return an alias' vertices, keys and projected expressions."""
         mine = self.vertices[alias]
         keys = tuple(
             tuple(

@@ -75,13 +75,13 @@ def null_safe_parts(condition: Expression) -> tuple[Expression, ...]:
 
 
 def mixed(left: Expression, right: Expression) -> bool:
-    """Hold if two sides cannot be members of one class as they stand."""
+    """True if two sides cannot be members of one class as they stand."""
     one_each = len(aliases_of(left)) == 1 == len(aliases_of(right))
     return not one_each or left.type != right.type or aliases_of(left) == aliases_of(right)
 
 
 def zero(kind: pa.DataType) -> Value:
-    """Give some value of a type; which one does not matter."""
+    """Return some value of a type; which one does not matter."""
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         return "" if pa.types.is_string(kind) else b""
     if pa.types.is_date(kind):
@@ -132,7 +132,7 @@ def class_type(members: Iterable[Expression]) -> pa.DataType | None:
 
 
 def cast_to(member: Expression, kind: pa.DataType) -> Expression:
-    """Give an expression another type, if it has not got it."""
+    """Return an expression cast to a type, if it has another one."""
     return member if member.type == kind else Call("cast", (member,), kind)
 
 
@@ -174,7 +174,7 @@ def spread_constants(members: dict[str, Expression], filters: dict[str, list[Exp
 
 
 def compares_with_constants(condition: Expression, member: Expression) -> bool:
-    """Hold if a condition compares this member, and nothing else, with constants."""
+    """True if a condition compares this member, and nothing else, with constants."""
     if not isinstance(condition, Call) or condition.function not in SPREADING:
         return False
     changing = [arg for arg in condition.args if not isinstance(arg, Literal)]
@@ -182,7 +182,7 @@ def compares_with_constants(condition: Expression, member: Expression) -> bool:
 
 
 def said_of(condition: Expression, other: Expression) -> Expression:
-    """Say the same of another member: the constants widen to that member's type."""
+    """Return the same of another member: the constants widen to that member's type."""
     assert isinstance(condition, Call), "only comparisons spread"
     args = (
         widened(arg, other.type) if isinstance(arg, Literal) else other for arg in condition.args
@@ -191,5 +191,5 @@ def said_of(condition: Expression, other: Expression) -> Expression:
 
 
 def widened(constant: Literal, kind: pa.DataType) -> Literal:
-    """Give a constant a wider type."""
+    """Return a constant in a wider type."""
     return Literal(python_value(pa.scalar(constant.value, constant.type).cast(kind)), kind)

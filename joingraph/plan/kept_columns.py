@@ -37,7 +37,7 @@ def key_slots(plan: Plan, alias: AliasPlan) -> tuple[Slot, ...]:
 
 
 def takes_all(plan: Plan, alias: AliasPlan, table: str) -> bool:
-    """Hold if an alias of a table can drop no row: no condition, no join attribute that is NULL."""
+    """True if an alias of a table can drop no row: no condition, no join attribute that is NULL."""
     if alias.table != table or alias.conditions:
         return False
     schema = plan.definition.tables[table].schema
@@ -46,7 +46,7 @@ def takes_all(plan: Plan, alias: AliasPlan, table: str) -> bool:
 
 
 def is_total(plan: Plan, expression: Expression) -> bool:
-    """Hold if computing an expression of kept values cannot raise an error."""
+    """True if computing an expression of kept values cannot raise an error."""
     if expression in plan.slots or not isinstance(expression, Call):
         return True
     function = expression.function

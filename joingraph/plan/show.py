@@ -48,7 +48,7 @@ def explain(plan: Plan) -> str:
 
 
 def alias_lines(plan: Plan, alias: AliasPlan) -> Iterator[str]:
-    """Tell what an alias keeps of its table, and which rows."""
+    """Yield what an alias keeps of its table, and which rows."""
     table = "" if alias.name == alias.table else f" = {alias.table}"
     yield f"{alias.name}{table}"
     if alias.conditions:

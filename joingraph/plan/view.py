@@ -69,7 +69,7 @@ class View:
         return self.definition.schema
 
     def explain(self) -> str:
-        """Tell the plan: aliases, filters, vertices, join tree, residual predicates, output."""
+        """Return the plan: aliases, filters, vertices, join tree, residual predicates, output."""
         return explain(self.plan)
 
     def kernels(self) -> dict[str, str]:
@@ -84,5 +84,5 @@ class View:
         return mermaid(self.plan)
 
     def to_networkx(self) -> nx.Graph[str]:
-        """Give the join tree as a graph of aliases and join vertices."""
+        """Return the join tree as a graph of aliases and join vertices."""
         return tree_graph(self.plan)

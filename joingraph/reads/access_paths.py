@@ -189,7 +189,7 @@ def is_never_true(condition: Expression) -> bool:
 
 
 def key_words(constants: Sequence[Literal], kind: pa.DataType) -> list[Word]:
-    """Give constants as words of a key; one that the key's type cannot hold equals no key."""
+    """Return constants as words of a key; one that the key's type cannot hold equals no key."""
     words: dict[Word, None] = {}
     for each in constants:
         try:
@@ -241,5 +241,5 @@ def narrowed(span: Span, sign: str, value: Any) -> Span:
 
 
 def comparable(constant: Literal) -> Any:
-    """Give a constant as an index compares it."""
+    """Return a constant as an index compares it."""
     return comparables(pa.array([constant.value], constant.type))[0]

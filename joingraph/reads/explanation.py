@@ -42,7 +42,7 @@ class Explanation:
 
 
 def lines(plan: Plan, reading: Reading, way: Way) -> Iterator[str]:
-    """Tell a read's way: its start, what each step decides, how its order comes about."""
+    """Yield a read's way: its start, what each step decides, how its order comes about."""
     order = [each.value for each in reading.order]
     program = rows_program(plan, way.alias, reading.conditions, order)
     yield f"read of {plan.definition.name}"
@@ -57,7 +57,7 @@ def lines(plan: Plan, reading: Reading, way: Way) -> Iterator[str]:
 
 
 def step_lines(plan: Plan, steps: Sequence[Step], head: str = "hop") -> Iterator[str]:
-    """Tell each step; a side of which nothing is read is a sum."""
+    """Yield each step; a side of which nothing is read is a sum."""
     for step in steps:
         if isinstance(step, Enter):
             yield f"{head:9}v{step.vertex} to {plan.aliases[step.alias].name}"
@@ -68,7 +68,7 @@ def step_lines(plan: Plan, steps: Sequence[Step], head: str = "hop") -> Iterator
 
 
 def start_text(plan: Plan, way: Way) -> str:
-    """Say which index is used, if any."""
+    """Return which index is used, if any."""
     name = plan.aliases[way.alias].name
     match way:
         case AtVertex(_, vertex, words):
@@ -85,7 +85,7 @@ def start_text(plan: Plan, way: Way) -> str:
 
 
 def order_text(plan: Plan, reading: Reading, way: Way) -> str:
-    """Say whether the starts give the order, or the best rows are kept while all come."""
+    """Return whether the starts give the order, or the best rows are kept while all come."""
     entries = ", ".join(
         f"{show(each.value)} {'DESC' if each.descending else 'ASC'}"
         f" NULLS {'FIRST' if each.nulls_first else 'LAST'}"

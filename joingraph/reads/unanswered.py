@@ -103,7 +103,7 @@ def unanswered(length: int, compute: Callable[[slice], object]) -> Iterator[tupl
 
 
 def path_text(plan: Plan, found: Unanswered) -> str:
-    """Say why a path has no answer, and of which base rows it consists."""
+    """Return why a path has no answer, and of which base rows it consists."""
     rows = []
     for alias in sorted(found.kept):
         (kept,) = columns_kept(plan, alias, [found.kept[alias]])

@@ -75,7 +75,7 @@ class Why(list[WhyPath]):
 
 
 def paths_text(plan: Plan, paths: Sequence[Sequence[Kept]]) -> Why:
-    """Give the paths as the base tables' columns, by alias."""
+    """Return the paths as the base tables' columns, by alias."""
     by_alias = [
         columns_kept(plan, alias.index, [path[alias.index] for path in paths])
         for alias in plan.aliases

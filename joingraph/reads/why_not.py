@@ -67,7 +67,7 @@ Break = Nobody | Unequal | Apart | Untrue | Equal
 
 
 def breaks_text(plan: Plan, asked: Asked, breaks: Sequence[Break]) -> WhyNot:
-    """Say where the paths of a row break, in sentences."""
+    """Return where the paths of a row break, in sentences."""
     return WhyNot((aliases(plan, each), reason(plan, asked, each)) for each in breaks)
 
 
@@ -89,7 +89,7 @@ def aliases(plan: Plan, found: Break) -> tuple[str, ...]:
 
 
 def reason(plan: Plan, asked: Asked, found: Break) -> str:
-    """Say what broke."""
+    """Return what broke."""
     match found:
         case Nobody(alias):
             return nobody_text(plan, asked, alias)
@@ -110,7 +110,7 @@ def reason(plan: Plan, asked: Asked, found: Break) -> str:
 
 
 def outcome(false: int, null: int) -> str:
-    """Say what a condition is on the candidate paths."""
+    """Return what a condition is on the candidate paths."""
     total = false + null
     paths = "the only candidate path" if total == 1 else f"all {total} candidate paths"
     if false and null:
@@ -119,7 +119,7 @@ def outcome(false: int, null: int) -> str:
 
 
 def nobody_text(plan: Plan, asked: Asked, alias: int) -> str:
-    """Say what no row of an alias has, and which rows the graph does not hold.
+    """Return what no row of an alias has, and which rows the graph does not hold.
 
     A base row with NULL in a join attribute joins nothing and is not kept, so the graph cannot
     know if there is one that has all else: the reader is told that it would not be held.

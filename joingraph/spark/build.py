@@ -101,7 +101,7 @@ def checked(mode: str, on_error: str, name: str) -> None:
 
 
 def merged(views: Iterable[View]) -> dict[str, Table]:
-    """Give every base table the columns that any of the views reads."""
+    """Return every base table with the columns that any of the views reads."""
     found: dict[str, Table] = {}
     for view in views:
         used = {alias.table for alias in view.definition.aliases}
@@ -176,7 +176,7 @@ def source_of(name: str, said: Any) -> Source:
 
 
 def sinks_of(view: View, sink: Sinks) -> dict[str, Sink]:
-    """Give the sinks of a view, each under a name."""
+    """Return the sinks of a view, each under a name."""
     if isinstance(sink, Mapping):
         sink = sink.get(view.name)
     if sink is None:
@@ -190,7 +190,7 @@ def sinks_of(view: View, sink: Sinks) -> dict[str, Sink]:
 
 
 def needs_delta(lines: Iterable[Line]) -> bool:
-    """Hold if any sink writes Delta."""
+    """True if any sink writes Delta."""
     return any(getattr(sink, "delta", False) for line in lines for sink in line.sinks.values())
 
 

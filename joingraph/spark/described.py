@@ -35,7 +35,7 @@ def from_settings(settings: Settings) -> Pipeline:
 
 
 def needs_delta(settings: Settings) -> bool:
-    """Hold if a source or sink is a Delta table."""
+    """True if a source or sink is a Delta table."""
     kinds = (each["kind"] for each in settings.sinks)
     return "delta" in kinds or any(each.format == "delta" for each in settings.sources.values())
 

@@ -74,14 +74,14 @@ class Part(NamedTuple):
     columns: Mapping[str, tuple[Column, DataType]]
 
     def with_all(self, types: Mapping[str, DataType]) -> DataFrame:
-        """Give the rows all columns of the stream, in one step: others' are NULL."""
+        """Return the rows all columns of the stream, in one step: others' are NULL."""
         nothing = {name: (F.lit(None).cast(type), type) for name, type in types.items()}
         made = {**nothing, **self.columns}
         return self.rows.select(*(column.alias(name) for name, (column, _) in made.items()))
 
 
 def told(found: Opened, source: Source, table: Table, matters: Column) -> Column:
-    """Say which rows the driver is told of: those that matter, and whatever it must judge."""
+    """Return which rows the driver is told of: those that matter, and whatever it must judge."""
     if source.by_key:
         # Old rows are known by their key alone, so nothing tells whether they mattered.
         matters = matters | (found.said["_op"] != INSERT)

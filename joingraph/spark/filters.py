@@ -48,7 +48,7 @@ MAKERS: Mapping[str, Make] = {
 
 
 def wanted(views: Iterable[View], table: Table) -> SparkColumn | None:
-    """Say which rows of a table matter to any of the views; None where all of them may."""
+    """Return which rows of a table matter to any of the views; None where all of them may."""
     aliases = [alias for view in views for alias in view.plan.aliases if alias.table == table.name]
     never_null = {field.name for field in table.schema if not field.nullable}
     conditions = [condition(alias, never_null) for alias in aliases]
@@ -57,7 +57,7 @@ def wanted(views: Iterable[View], table: Table) -> SparkColumn | None:
 
 
 def condition(alias: AliasPlan, never_null: AbstractSet[str]) -> SparkColumn | None:
-    """Say which rows pass an alias' filter, as far as Spark can tell; None where it cannot.
+    """Return which rows pass an alias' filter, as far as Spark can tell; None where it cannot.
 
     A column that is declared NOT NULL is not asked: where it is NULL all the same, the row is
     malformed, and to be told of.

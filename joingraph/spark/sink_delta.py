@@ -62,7 +62,7 @@ class Delta:
         self.table = made.property("delta.enableChangeDataFeed", feed).execute()
 
     def last(self) -> int:
-        """Give the number of the last batch that a commit of the table names."""
+        """Return the number of the last batch that a commit of the table names."""
         spark = cast(Any, self.spark)  # Delta's log has no face in Python
         log = spark._jvm.org.apache.spark.sql.delta.DeltaLog
         found = log.forTableWithSnapshot(spark._jsparkSession, self.path)

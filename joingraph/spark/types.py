@@ -43,7 +43,7 @@ _TYPES: Final = {
 
 
 def spark_type(type: pa.DataType) -> DataType:
-    """Give Spark's type for a column of a table or view."""
+    """Return Spark's type for a column of a table or view."""
     if pa.types.is_decimal(type):
         return DecimalType(type.precision, type.scale)
     if pa.types.is_timestamp(type):
@@ -52,5 +52,5 @@ def spark_type(type: pa.DataType) -> DataType:
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
-    """Give Spark's schema for a table or view; every column may be NULL in a file."""
+    """Return Spark's schema for a table or view; every column may be NULL in a file."""
     return StructType([StructField(field.name, spark_type(field.type)) for field in schema])

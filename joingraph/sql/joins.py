@@ -18,7 +18,7 @@ _COMMA_IS_JOIN = ("spark", "sqlite")  # elsewhere the comma binds weaker than JO
 
 
 def starts_group(join: exp.Join, dialect: str) -> bool:
-    """Tell a comma that binds weaker than the joins to its right."""
+    """Return a comma that binds weaker than the joins to its right."""
     bare = not any(join.args.get(name) for name in ("on", "using", "kind", "method"))
     return bare and dialect not in _COMMA_IS_JOIN
 

@@ -79,7 +79,7 @@ def _select(select: exp.Select, binder: Binder, context: Context) -> Fields:
 
 
 def _output(item: exp.Expr, scope: Scope, binder: Binder) -> Fields:
-    """Give the columns that one entry of a SELECT list makes."""
+    """Return the columns that one entry of a SELECT list makes."""
     if isinstance(item, exp.Star):
         check_star(item)
         return _starred(scope.fields)
@@ -98,7 +98,7 @@ def _output(item: exp.Expr, scope: Scope, binder: Binder) -> Fields:
 
 
 def _starred(fields: Fields) -> Fields:
-    """Give the columns that `*` lists: this SELECT names none of them."""
+    """Return the columns that `*` lists: this SELECT names none of them."""
     return tuple(replace(field, item=None) for field in fields)
 
 

@@ -37,7 +37,7 @@ def describe(view: View) -> dict[str, Any]:
 
 
 def digest(view: View, key_index: tuple[str, ...]) -> bytes:
-    """Give 16 bytes that are the same for the same view only, as the log's records see it."""
+    """Return 16 bytes that are the same for the same view only, as the log's records see it."""
     tables = {
         name: [[field.name, str(field.type), field.nullable] for field in table.schema]
         + [list(table.key)]

@@ -138,7 +138,7 @@ class Journal:
         return self.known(source, position)
 
     def answer(self, known: Applied, schema: pa.Schema) -> Callable[[], pa.Table]:
-        """Give the view diffs of a batch that was applied before, or what to raise instead."""
+        """Return the view diffs of a batch that was applied before, or what to raise instead."""
         if known.is_load:
             return lambda: change_table(schema.empty_table(), [], [], [])
         try:
@@ -164,11 +164,11 @@ class Journal:
                 self.store.close(complete=True)
 
     def keeps(self, source: object) -> bool:
-        """Say whether a batch's view diffs may be asked for after it."""
+        """True if a batch's view diffs may be asked for after it."""
         return source is not None or self.state.wanted_after() is not None
 
     def remakes(self, source: object, prompt: Prompt | None) -> bool:
-        """Say whether a batch's view diffs need not be logged, as they could be remade.
+        """True if a batch's view diffs need not be logged, as they could be remade.
 
         Replay remakes those of the last such batch only: the one before must have been taken.
         """
@@ -253,12 +253,12 @@ class Journal:
         return bisect_right(self._told, seq, key=lambda each: each.seq)
 
     def next_after(self, seq: int) -> Told | None:
-        """Give the next batch whose view diffs are kept."""
+        """Return the next batch whose view diffs are kept."""
         place = self._after(seq)
         return self._told[place] if place < len(self._told) else None
 
     def waiting_bytes(self, subscriber: Subscriber) -> int:
-        """Tell how much a subscriber has not acknowledged."""
+        """Return how much a subscriber has not acknowledged."""
         waiting = self.next_after(subscriber.acked)
         return 0 if waiting is None else self._told_bytes - waiting.start
 

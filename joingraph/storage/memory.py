@@ -44,14 +44,14 @@ class Memory:
         return number
 
     def settle(self) -> tuple[int, str]:
-        """Give the number and the kind of the last record, by which it stands or does not."""
+        """Return the number and the kind of the last record, by which it stands or does not."""
         return self._last
 
     def sync(self, number: int, *, wait: bool = True) -> None:
         """Promise nothing."""
 
     def changes(self, number: int) -> pa.Table:
-        """Give the view diffs that a record kept."""
+        """Return the view diffs that a record kept."""
         if number in self._waiting:
             return self._waiting[number]
         for of_source in self._answers.values():

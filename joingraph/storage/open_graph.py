@@ -59,7 +59,7 @@ class Keeping(NamedTuple):
 
 
 def for_view(keeping: Keeping, view: View) -> Keeping:
-    """Say how a graph is kept that goes on with another view."""
+    """Return how a graph is kept that goes on with another view."""
     names = [name for name in keeping.owner.key_index if name in view.tables]
     indexed, key_index = with_key_index(view, names)
     return keeping._replace(owner=Owner(indexed, key_index, keeping.owner.options))

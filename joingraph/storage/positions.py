@@ -76,7 +76,7 @@ def as_position(given: object) -> Position:
 
 
 def is_part(given: object) -> bool:
-    """Hold if this can be a position, or a part of one."""
+    """True if this can be a position, or a part of one."""
     if isinstance(given, str):
         return len(given) <= TEXT_CHARS_MAX and is_unicode(given)
     return type(given) is int and -(1 << 127) <= given < 1 << 127
@@ -89,7 +89,7 @@ class Positions:
         self.sources: dict[str, Source] = sources or {}
 
     def last(self) -> dict[str, Position]:
-        """Tell each source's latest position."""
+        """Return each source's latest position."""
         return {name: each.last.position for name, each in self.sources.items() if each.last}
 
     def find(self, source: str, position: Position) -> Applied | None:
@@ -162,7 +162,7 @@ def kinds(position: Position) -> list[type]:
 
 
 def between_text(source: str, position: Position, known: Source) -> str:
-    """Say why a position that is not new is not known either."""
+    """Return why a position that is not new is not known either."""
     assert known.last is not None, "a source is known by what was applied of it"
     is_cut = len(known.applied) == POSITIONS_KEPT
     if is_cut and is_after(known.applied[0].position, position):

@@ -68,12 +68,12 @@ class Record(NamedTuple):
 
     @property
     def is_remade(self) -> bool:
-        """Hold if its view diffs are not in the log and may be asked for: replay remakes them."""
+        """True if its view diffs are not in the log and may be asked for: replay remakes them."""
         return bool(self.said.get("remade"))
 
     @property
     def kept_bytes(self) -> int | None:
-        """Tell what its view diffs take in the log; None if nobody may ask for them."""
+        """Return what its view diffs take in the log; None if nobody may ask for them."""
         if self.changes is not None:
             return int(self.changes.nbytes)
         return 0 if self.is_remade else self.changes_bytes

@@ -206,5 +206,5 @@ def checked(entry: Entry, tables: Mapping[str, Table], key_index: Sequence[str])
 
 
 def has_columns(rows: pa.Table, table: Table) -> bool:
-    """Hold if rows are of a table's columns, whether or not they say which may be NULL."""
+    """True if rows are of a table's columns, whether or not they say which may be NULL."""
     return bool(rows.schema.equals(table.nullable) or rows.schema.equals(table.schema))

@@ -73,7 +73,7 @@ class State:
         return self.subscribers[name]
 
     def wanted_after(self) -> int | None:
-        """Give the sequence number behind which somebody waits for view diffs; None if nobody."""
+        """Return the sequence number behind which somebody waits for view diffs; None if nobody."""
         waiting = [each.acked for each in self.subscribers.values() if each.dropped is None]
         return min(waiting, default=None)
 

@@ -86,7 +86,7 @@ def read_entry(
 
 
 def is_key_alone(rows: Any, table: Table) -> bool:
-    """Hold if rows have the columns of the table's key and no others."""
+    """True if rows have the columns of the table's key and no others."""
     if not table.key or len(table.key) == len(table.schema):
         return False
     schema: Any = getattr(rows, "schema", None)

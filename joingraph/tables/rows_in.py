@@ -60,7 +60,7 @@ def to_table(rows: object, table: Table, entry: str) -> pa.Table:
 
 
 def _declared_columns(rows: Any, table: Table, entry: str) -> list[pa.ChunkedArray]:
-    """Give the declared columns, of the declared types but for what may be NULL."""
+    """Return the declared columns, of the declared types but for what may be NULL."""
     if isinstance(rows, pa.Table) and rows.schema.equals(table.schema):
         check_sound(rows, entry)
         return list(rows.columns)
@@ -143,7 +143,7 @@ def _cast(column: pa.ChunkedArray, field: pa.Field, entry: str) -> pa.ChunkedArr
 
 
 def _may_cast(source: pa.DataType, target: pa.DataType) -> bool:
-    """Tell whether values of one type can be values of another at all."""
+    """True if values of one type can be values of another at all."""
     types = pa.types
     if types.is_null(source):
         return True
@@ -361,7 +361,7 @@ def _check_lengths(column: pa.ChunkedArray, field: pa.Field, entry: str) -> None
 
 
 def _bytes_of(value: str | bytes) -> int:
-    """Tell how many bytes a text takes; one that is short for sure is not encoded."""
+    """Return how many bytes a text takes; one that is short for sure is not encoded."""
     is_short = isinstance(value, bytes) or 4 * len(value) <= texts.ARRAY_BYTES_MAX
     return len(value) if is_short else len(str(value).encode("utf-8", "surrogatepass"))
 

@@ -25,6 +25,6 @@ class Table:
         object.__setattr__(self, "required", required)
 
     def key_alone(self) -> Table:
-        """Give the table that has the columns of the key and no others."""
+        """Return the table that has the columns of the key and no others."""
         fields = [self.schema.field(name) for name in self.key]
         return Table(self.name, pa.schema(fields), self.key)

@@ -168,6 +168,6 @@ def apply_to_duckdb(connection: Any, idiffs: IDiffs, table: TableName) -> None:
 
 
 def is_in_transaction(connection: Any) -> bool:
-    """Say whether DuckDB is in a transaction: its number stays. To try BEGIN would abort it."""
+    """True if DuckDB is in a transaction: its number stays. To try BEGIN would abort it."""
     one, other = (connection.execute("SELECT txid_current()").fetchall() for _ in range(2))
     return bool(one == other)

@@ -78,7 +78,7 @@ def in_parts(make: Callable[[int, int], pa.Table], first: int, end: int) -> Iter
 
 
 def one_array(column: texts.Column) -> pa.Array:
-    """Give a column that a struct may have, or raise TooMuchText."""
+    """Return a column that a struct may have, or raise TooMuchText."""
     if column.type.id in texts.NARROW:
         raise texts.TooMuchText
     return texts.whole(column)

@@ -108,7 +108,7 @@ class IDiffs:
         return idiffs_sql(self, table)
 
     def tables(self) -> dict[tuple[str, str], pa.Table]:
-        """Give the diffs by alias and kind; whole rows, which are of no alias, by ""."""
+        """Return the diffs by alias and kind; whole rows, which are of no alias, by ""."""
         return {(part.alias, part.kind): part.table for part in self.parts}
 
 

@@ -47,7 +47,7 @@ class Dialect(NamedTuple):
 
 
 def sqlite_value(value: Any) -> object:
-    """Give a value as SQLite has it: decimals, dates and times are text there."""
+    """Return a value as SQLite has it: decimals, dates and times are text there."""
     if isinstance(value, Decimal):
         return str(value)
     if isinstance(value, dt.datetime):
@@ -172,7 +172,7 @@ def set_statements(part: IDiff, table: TableName, source: str) -> Iterator[str]:
 
 
 def source_table(part: IDiff) -> pa.Table:
-    """Give the diffs of a part as `set_statements` reads them.
+    """Return the diffs of a part as `set_statements` reads them.
 
     Counted deletes that SQL cannot tell apart, since 0.0 = -0.0, are one: two would find the same
     rows to delete.

@@ -75,7 +75,7 @@ class DiffRows:
 
     @cached_property
     def table(self) -> pa.Table:
-        """Give the rows with `_diff`."""
+        """Return the rows with `_diff`."""
         return self.rows.append_column(DIFF, self._diffs())
 
 
@@ -89,7 +89,7 @@ class Forms(NamedTuple):
 
 
 def made_of(table: Callable[[], pa.Table]) -> Callable[[], DiffRows]:
-    """Give the rows of a table that somebody makes, or refuses to make, when asked."""
+    """Return the rows of a table that is made, or refused, when it is asked for."""
     return lambda: DiffRows.of(table())
 
 
@@ -138,7 +138,7 @@ class ViewDiff:
         return listed(self._folded(), self._width)
 
     def to_arrow(self, net: bool = False, *, positions: bool = False) -> pa.Table:
-        """Give the rows by column, with `_change_type` and `_count`.
+        """Return the rows by column, with `_change_type` and `_count`.
 
         With `positions` also `_seq`, the batch, and `_diff`, the base diff in it; folded rows have
         no `_diff`.
@@ -151,11 +151,11 @@ class ViewDiff:
         return rows
 
     def changes(self) -> pa.Table:
-        """Give the rows as they are kept: `to_arrow` with positions, but for `_seq`."""
+        """Return the rows as they are kept: `to_arrow` with positions, but for `_seq`."""
         return self._changes.table
 
     def idiffs(self) -> IDiffs:
-        """Give the diffs named by part of the view's key, folded over the batch.
+        """Return the diffs named by part of the view's key, folded over the batch.
 
         Applied with form="idiffs", a batch makes no rows where an i-diff says the same.
         """
@@ -166,7 +166,7 @@ class ViewDiff:
         return self._forms.idiffs()
 
     def factorised(self) -> Factorised:
-        """Give the changed tuples with lists of their partners.
+        """Return the changed tuples with lists of their partners.
 
         Applied with form="factorised"; else everything is among its rows, multiplied out already.
         """
@@ -202,7 +202,7 @@ def consolidated(changes: pa.Table, width: int) -> pa.Table:
 
 
 def signed_counts(changes: pa.Table, width: int) -> Numbers:
-    """Say how often each row came, below zero for one that went."""
+    """Return how often each row came, below zero for one that went."""
     changed, counts = changes.column(width).combine_chunks(), changes.column(width + 1)
     signs = np.array([SIGNS[word] for word in changed.dictionary.to_pylist()], np.int64)
     by: Numbers = signs[changed.indices.to_numpy()] * counts.to_numpy()
@@ -218,7 +218,7 @@ def left_over(changes: pa.Table, width: int, first: Numbers, balance: Numbers) -
 
 
 def word_rows(table: pa.Table, width: int) -> Iterable[tuple[Word, ...]]:
-    """Give the view's rows as words, by which they are told apart."""
+    """Return the view's rows as words, by which they are told apart."""
     columns = [words_of(column) for column in table.columns[:width]]
     return zip(*columns, strict=True)
 

@@ -158,7 +158,7 @@ def has_place(st: int, ad: int, record: int, at: int) -> bool:
 
 @kernel
 def tied(st: int, ad: int, link: int, entry: int, at: int) -> bool:
-    """Say whether an entry's other end knows its place."""
+    """True if an entry's other end knows its place."""
     if ld(ad, A_KIND) == EDGE:
         far = link_of(ad, 1 - link)
         other = record_at(far, entry >> 32)
@@ -171,7 +171,7 @@ def tied(st: int, ad: int, link: int, entry: int, at: int) -> bool:
 
 @kernel
 def lives(ad: int, link: int, entry: int) -> bool:
-    """Say whether all other values of an entry's row are complete."""
+    """True if all other values of an entry's row are complete."""
     if ld(ad, A_KIND) == EDGE:
         far = link_of(ad, 1 - link)
         return complete(ld(far, L_VERTEX), record_at(far, entry >> 32), ad, ad)

@@ -162,7 +162,7 @@ def drop_values(st: int, ad: int) -> None:
 
 @kernel
 def empty(vd: int, record: int) -> bool:
-    """Say whether no alias has a row at a vertex value."""
+    """True if no alias has a row at a vertex value."""
     seat = ld(vd, V_SEATS)
     for _ in range(ld(vd, V_SEAT_COUNT)):
         if (ld(record, ld(seat, S_LENGTH)) & LENGTH) != 0:
@@ -216,7 +216,7 @@ def shortest(st: int, ad: int) -> int:
 
 @small
 def least(st: int, ad: int) -> int:
-    """Give the length of the shortest list at the bound values."""
+    """Return the length of the shortest list at the bound values."""
     ln = link_of(ad, shortest(st, ad))
     return ld(bound(st, ln), ld(ln, L_LENGTH)) & LENGTH
 
@@ -334,7 +334,7 @@ def unlink_node(st: int, ad: int, identity: int) -> None:
 
 @kernel
 def take_node(ad: int) -> int:
-    """Give a node's id: the last one freed, or the next."""
+    """Return a node's id: the last one freed, or the next."""
     freed = ld(ad, A_FREE)
     if freed:
         sto(ad, A_FREE, ld(node_at(ad, freed - 1), 1))

@@ -289,7 +289,7 @@ def note_complete(ad: int) -> None:
 
 @small
 def opens(ad: int, link: int, entry: int) -> bool:
-    """Say whether an entry leads on."""
+    """True if an entry leads on."""
     if ld(ad, A_KIND) == EDGE:
         far = link_of(ad, 1 - link)
         return complete(ld(far, L_VERTEX), record_at(far, entry >> 32), ad, ad)

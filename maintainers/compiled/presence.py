@@ -147,7 +147,7 @@ def row_slot(st: int, mask: int, alias: int, row: int) -> int:
 
 @kernel
 def held(st: int, op: int, least: int) -> bool:
-    """Say whether the graph has so many rows that are equal to an op's; notes where one is."""
+    """True if the graph has so many rows that are equal to an op's; notes where one is."""
     ad, row = alias_of(st, op), ld(op, O_ROW)
     sto(op, O_PLACE, -1)
     if not find_values(st, ad, row):

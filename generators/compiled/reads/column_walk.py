@@ -110,13 +110,13 @@ class Walker:
         self.folds = folds
 
     def records(self, vertex: int) -> Words:
-        """Give the records of a vertex' values, one a line."""
+        """Return the records of a vertex' values, one a line."""
         stride = self.layout.vertices[vertex].stride
         used = int(self.memory.vertex(vertex)[f.V_NEXT])
         return self.memory.records[vertex].words[: used * stride].reshape(used, stride)
 
     def nodes(self, alias: int) -> Words:
-        """Give the records of an alias' nodes, one a line."""
+        """Return the records of an alias' nodes, one a line."""
         stride = self.layout.aliases[alias].stride
         used = int(self.memory.alias(alias)[f.A_NEXT])
         return self.memory.nodes[alias].words[: used * stride].reshape(used, stride)
@@ -283,7 +283,7 @@ class Walker:
         return [records[ids, before + word] for word in range(words_of(types[slot.position]))]
 
     def computed(self, piece: Piece, wanted: Expression) -> pa.Array:
-        """Give a kept value, or compute an expression of several; text may be wide."""
+        """Return a kept value, or compute an expression of several; text may be wide."""
         if wanted in self.plan.slots:
             return self.column(piece, wanted)
         parts = self.cut(piece, [wanted])
@@ -302,7 +302,7 @@ class Walker:
             yield part, texts.typed(self.output(part), definition.schema)
 
     def key_columns(self, piece: Piece, vertex: int) -> list[pa.Array]:
-        """Give the values that paths have at a vertex, by class."""
+        """Return the values that paths have at a vertex, by class."""
         records, ids = self.records(vertex), piece.values[vertex]
         columns, before = [], 0
         for kind in self.plan.vertices[vertex].types:
@@ -312,7 +312,7 @@ class Walker:
         return columns
 
     def projected_columns(self, piece: Piece, alias: int) -> list[pa.Array]:
-        """Give what an alias projects on paths."""
+        """Return what an alias projects on paths."""
         columns, before = [], 0
         for each in self.plan.aliases[alias].projected:
             words = list(piece.projected[alias][before : before + words_of(each.type)])
@@ -321,7 +321,7 @@ class Walker:
         return columns
 
     def row_words(self, piece: Piece, alias: int) -> Words:
-        """Give the rows that an alias has on paths: key words, then projected words."""
+        """Return the rows that an alias has on paths: key words, then projected words."""
         layout = self.layout.aliases[alias]
         rows = np.empty((len(piece), max(1, layout.width)), np.int64)
         for link in layout.links:
@@ -334,6 +334,6 @@ class Walker:
 
 
 def steps_of(sized: Words) -> Words:
-    """Say how many words lie between the columns of lists, from their sized lengths."""
+    """Return how many words lie between the columns of lists, from their sized lengths."""
     found: Words = (1 << (sized >> 40)) >> 1
     return found

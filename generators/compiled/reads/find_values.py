@@ -12,7 +12,7 @@ from joingraph.graph.compiled.vertex_table import find
 
 
 def find_ids(memory: GraphMemory, vertex: int, keys: Words) -> Words:
-    """Give the id of each key's value, -1 where there is none."""
+    """Return the id of each key's value, -1 where there is none."""
     found = np.empty(len(keys), np.int64)
     if len(keys):
         vd = memory.vertex(vertex).ctypes.data

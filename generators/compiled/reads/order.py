@@ -21,7 +21,7 @@ from joingraph.graph.compiled.values.words import numbers
 
 
 def ranks(order: Order, column: pa.Array) -> Words:
-    """Give numbers that sort ascending as the entry wants its column sorted."""
+    """Return numbers that sort ascending as the entry wants its column sorted."""
     kind = column.type
     if not column.null_count and (pa.types.is_signed_integer(kind) or pa.types.is_temporal(kind)):
         (plain,) = numbers(column)

@@ -117,7 +117,7 @@ def why(starts: Starts, asked: Asked) -> list[tuple[Kept, ...]]:
 
 
 def kept(walker: Walker, piece: Piece, alias: int) -> Iterator[Kept]:
-    """Tell what an alias keeps on each path."""
+    """Yield what an alias keeps on each path."""
     vertices = walker.plan.aliases[alias].vertices
     keys = [word_rows(walker.key_columns(piece, each), len(piece)) for each in vertices]
     rows = word_rows(walker.projected_columns(piece, alias), len(piece))

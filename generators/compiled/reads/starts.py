@@ -53,7 +53,7 @@ class Starts:
         return choose(self.plan, reading, indexed, self.size)
 
     def size(self, way: Way) -> int:
-        """Tell how many starts a way has."""
+        """Return how many starts a way has."""
         match way:
             case AtVertex(alias, vertex, words):
                 seat = self.walker.seat(alias, vertex)

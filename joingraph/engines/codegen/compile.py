@@ -43,7 +43,7 @@ _private: dict[int, Path] = {}  # by process, as a forked one has a copy of this
 
 
 def private_folder() -> Path:
-    """Give a folder that ends with this process."""
+    """Return a folder that ends with this process."""
     process = os.getpid()
     if process not in _private:
         _private[process] = Path(tempfile.mkdtemp(prefix="joingraph-"))

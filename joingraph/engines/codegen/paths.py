@@ -51,7 +51,7 @@ def loops_of(layout: Layout, alias: int) -> int:
 
 
 def has_plug(layout: Layout, alias: int) -> bool:
-    """Say whether an alias gets a kernel of its own; beyond the limit the odometer serves."""
+    """True if an alias gets a kernel of its own; beyond the limit the odometer serves."""
     return loops_of(layout, alias) <= MAX_LOOPS
 
 
@@ -132,7 +132,7 @@ class Writer:
         self.lines += ["    " * self.depth + line for line in lines]
 
     def module(self, title: str, signature: str) -> str:
-        """Give the module's text."""
+        """Return the module's text."""
         text = f'"""{title}\n\n{NOTE}\n"""\n\n{HEAD}{signature}'
         return text + "\n".join(self.lines) + "\n"
 
@@ -299,7 +299,7 @@ class Writer:
 
     @staticmethod
     def column(alias: int, word: int) -> str:
-        """Say how far behind a leaf's block one of its columns begins."""
+        """Return how far behind a leaf's block one of its columns begins."""
         return "" if word == 0 else f" + {word} * s{alias}" if word > 1 else f" + s{alias}"
 
     def value(self, source: int, word: int) -> str:

@@ -144,7 +144,7 @@ class Ahead:
         )
 
     def other_end(self, edge: Seat) -> Link:
-        """Give the other link of an edge."""
+        """Return the other link of an edge."""
         return self.layout.aliases[edge.alias].links[1 - edge.link]
 
     def record_of(self, vertex: int, entry: str) -> str:
@@ -234,5 +234,5 @@ class AheadOfAny(Ahead):
 
 
 def ring_slot(link: int, at: str) -> str:
-    """Say where the ring has the record of a link's value at an op."""
+    """Return where the ring has the record of a link's value at an op."""
     return f"{link * RING_SLOTS} + (({at}) & {RING_SLOTS - 1})"

@@ -36,7 +36,7 @@ class Allotment:
         self.large = 0
 
     def bytes(self) -> int:
-        """Say how many bytes more the rows take."""
+        """Return how many bytes more the rows take."""
         memory, ops, most = self.walker.memory, self.feed.ops, 0
         ops = ops[ops[:, f.O_KIND] != f.MOVE]
         with lent(*self.feed.matrices):
@@ -96,7 +96,7 @@ class Allotment:
         self.large += WORD * columns * int(more[is_large].sum())
 
     def of_vertex(self, number: int) -> int:
-        """Say what a vertex' new values take."""
+        """Return what a vertex' new values take."""
         vd, fresh = self.walker.memory.vertex(number), self.fresh[number]
         slots, live = int(vd[f.V_MASK]) + 1, int(vd[f.V_LIVE])
         index = max(0, grown(slots, live + fresh) - slots)
@@ -105,7 +105,7 @@ class Allotment:
 
 
 def untouched_bytes(walker: Walker) -> int:
-    """Give back the pages of large free blocks; says how much of the heap takes no memory."""
+    """Release the pages of large free blocks; return how much of the heap takes no memory."""
     memory, page, untouched = walker.memory, mmap.PAGESIZE, 0
     heads = memory.free_lists.reshape(-1, f.FREE_CLASSES)
     first = (LARGE_BYTES // WORD).bit_length() - 1
@@ -128,7 +128,7 @@ def untouched_bytes(walker: Walker) -> int:
 
 
 def grown(slots: int, used: int) -> int:
-    """Say how many slots a table has that doubles when it is two thirds full."""
+    """Return how many slots a table has that doubles when it is two thirds full."""
     while 3 * (used + 1) > 2 * (slots - 1):
         slots *= 2
     return slots

@@ -357,7 +357,7 @@ class CompiledEngine(Indexed):
         return count(self.memory)
 
     def stats(self) -> dict[str, Any]:
-        """Tell the graph's size by alias, vertex and kind."""
+        """Return the graph's size by alias, vertex and kind."""
         return stats(self.walker, self.indexes)
 
     def check(self) -> None:

@@ -60,14 +60,14 @@ class Room:
             self.refuse(self.unknown(columns))
 
     def unknown(self, columns: Sequence[pa.Array]) -> int:
-        """Say what the texts take that are not kept yet."""
+        """Return what the texts take that are not kept yet."""
         interner = self.walker.interner
         found = [interner.unknown(each.unique()) for each in columns]
         count, data = (sum(each) for each in zip(*found, strict=True))
         return self.interned(count, data, interner.free_ids) if count else 0
 
     def interned(self, count: int, data: int, free: int) -> int:
-        """Say what so many texts of so many bytes take, some of whose ids are free."""
+        """Return what so many texts of so many bytes take, some of whose ids are free."""
         slots, used = self.walker.interner.filling
         fresh = max(0, count - free)
         index = max(0, grown(slots, used + fresh) - slots)
@@ -81,11 +81,11 @@ class Room:
             self.refuse(Allotment(self.walker, feed).bytes())
 
     def held(self) -> int:
-        """Tell how many bytes the graph takes."""
+        """Return how many bytes the graph takes."""
         return sum(sizes(self.walker).values())
 
     def fits(self, more: int) -> bool:
-        """Say whether so many bytes more have room."""
+        """True if so many bytes more have room."""
         return self.held() + more <= self.limit
 
     def refuse(self, more: int) -> None:

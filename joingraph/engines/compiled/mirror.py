@@ -33,16 +33,16 @@ class Mirror(Graph):
         return self.value_of(vertex, ids[0], words) if ids else None
 
     def of_alias(self, alias: int) -> Iterator[JoinTuple]:
-        """Give all join tuples of an alias."""
+        """Yield all join tuples of an alias."""
         for piece in self.starts.everyone(alias):
             yield from self.join_tuples(piece, alias)
 
     def size(self, alias: int) -> int:
-        """Tell how many rows an alias has."""
+        """Return how many rows an alias has."""
         return int(self.walker.memory.alias(alias)[f.A_ROWS])
 
     def value_of(self, vertex: int, identity: int, words: Row) -> VertexValue:
-        """Give the vertex value with an id, made if nobody came to it before."""
+        """Return the vertex value with an id, made if nobody came to it before."""
         known = self.values[vertex].get(words)
         if known is None:
             known = self.values[vertex][words] = VertexValue(vertex, words, 0)

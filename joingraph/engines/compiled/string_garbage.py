@@ -39,7 +39,7 @@ class Sweeper:
         self.kept_bytes = 0
 
     def is_due(self) -> bool:
-        """Say whether enough texts have come since the last time."""
+        """True if enough texts have come since the last time."""
         if not self.places:
             return False
         come = int(self.interner.state[string_pool.TOP]) - self.kept_bytes
@@ -62,7 +62,7 @@ class Sweeper:
 
 
 def text_places(plan: Plan, alias: AliasPlan) -> list[int]:
-    """Say which words of an alias' row are ids of texts."""
+    """Return which words of an alias' row are ids of texts."""
     types = [kind for vertex in alias.vertices for kind in plan.vertices[vertex].types]
     types += [each.type for each in alias.projected]
     ends = np.cumsum([words_of(kind) for kind in types])

@@ -180,7 +180,7 @@ def _decimal(text: str, type: pa.DataType) -> Decimal | None:
 
 
 def _decimal_to_float(values: pa.Array, type: pa.DataType) -> pa.Array:
-    """Give the nearest float; up to 15 digits one division of exact numbers is right."""
+    """Return the nearest float; up to 15 digits one division of exact numbers is right."""
     if values.type.precision > 15:
         numbers = [None if v is None else float(v) for v in values.to_pylist()]
         return pa.array(numbers, pa.float64()).cast(type)

@@ -19,16 +19,16 @@ class Fault(Exception):
 
 
 def spread(arg: Datum, length: int) -> pa.Array:
-    """Give a column: a constant is repeated."""
+    """Return a column: a constant is repeated."""
     return arg if isinstance(arg, pa.Array) else pa.repeat(arg, length)
 
 
 def length_of(args: Sequence[Datum]) -> int:
-    """Give the number of rows; at least one argument is a column, `evaluate` sees to it."""
+    """Return the number of rows; at least one argument is a column, `evaluate` sees to it."""
     return next(len(arg) for arg in args if isinstance(arg, pa.Array))
 
 
 def columns(args: Sequence[Datum]) -> list[pa.Array]:
-    """Give all arguments as columns of equal length."""
+    """Return all arguments as columns of equal length."""
     length = length_of(args)
     return [spread(arg, length) for arg in args]

@@ -29,7 +29,7 @@ from joingraph.graph.compiled.machine.kernel import ld, small, sto
 
 @small
 def link_of(ad: int, link: int) -> int:
-    """Give the descriptor of an alias' link."""
+    """Return the descriptor of an alias' link."""
     return ld(ad, A_LINKS) + link * (LINK_WORDS * 8)
 
 
@@ -41,33 +41,33 @@ def bind(st: int, ln: int, record: int) -> None:
 
 @small
 def bound(st: int, ln: int) -> int:
-    """Give the vertex value that a link has on the path."""
+    """Return the vertex value that a link has on the path."""
     return ld(ld(st, SOURCES), 2 * ld(ln, L_NUMBER))
 
 
 @small
 def record_at(ln: int, identity: int) -> int:
-    """Give the record of a vertex value that a link reaches."""
+    """Return the record of a vertex value that a link reaches."""
     vd = ld(ln, L_VERTEX)
     return ld(vd, V_RECORDS) + identity * ld(vd, V_STRIDE) * 8
 
 
 @small
 def identity_at(ln: int, record: int) -> int:
-    """Give the id of a vertex value from its record."""
+    """Return the id of a vertex value from its record."""
     vd = ld(ln, L_VERTEX)
     return (record - ld(vd, V_RECORDS)) // (ld(vd, V_STRIDE) * 8)
 
 
 @small
 def node_at(ad: int, node: int) -> int:
-    """Give the record of a node."""
+    """Return the record of a node."""
     return ld(ad, A_RECORDS) + node * ld(ad, A_STRIDE) * 8
 
 
 @small
 def list_at(st: int, ln: int, record: int) -> int:
-    """Give the address of a link's list at a vertex value."""
+    """Return the address of a link's list at a vertex value."""
     return ld(st, HEAP) + ld(record, ld(ln, L_OFFSET)) * 8
 
 

@@ -162,7 +162,7 @@ class Keys:
         return np.concatenate(found)
 
     def holds_all(self, table: str) -> bool:
-        """Say whether some alias holds every row of a table."""
+        """True if some alias holds every row of a table."""
         return any(takes_all(self.plan, self.plan.aliases[alias], table) for alias in self.slots)
 
     def key_of(self, alias: int, row: Row) -> Key:
@@ -206,7 +206,7 @@ class RunningKeys:
 
 
 def row_places(plan: Plan, layout: Layout, slot: Slot) -> list[int]:
-    """Say which words of an alias' row a slot's value is made of."""
+    """Return which words of an alias' row a slot's value is made of."""
     alias, mine = plan.aliases[slot.alias], layout.aliases[slot.alias]
     if slot.vertex is None:
         first = mine.keys + sum(words_of(each.type) for each in alias.projected[: slot.position])
@@ -218,7 +218,7 @@ def row_places(plan: Plan, layout: Layout, slot: Slot) -> list[int]:
 
 
 def twice_text(keys: Keys, alias: int, row: Row) -> str:
-    """Tell which key two rows have."""
+    """Return which key two rows have."""
     table = keys.plan.definition.tables[keys.plan.aliases[alias].table]
     words = np.frombuffer(row, np.int64)
     pairs = []

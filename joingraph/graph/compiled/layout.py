@@ -39,7 +39,7 @@ class Seat:
 
     @property
     def shape(self) -> int:
-        """Give the columns of the list, and how far from its group a row of it has room."""
+        """Return the columns of the list, and how far from its group a row of it has room."""
         return self.columns | ((self.room - self.offset) << 32 if self.room else 0)
 
 
@@ -95,7 +95,7 @@ class Layout:
 
 
 def words_of(type_: pa.DataType) -> int:
-    """Say how many words a value takes: two for a decimal of over 18 digits."""
+    """Return how many words a value takes: two for a decimal of over 18 digits."""
     return 2 if pa.types.is_decimal(type_) and type_.precision > 18 else 1
 
 
@@ -129,7 +129,7 @@ def homes_of(plan: Plan) -> list[tuple[int, ...]]:
 
 
 def homes_count(homes: list[tuple[int, ...]]) -> int:
-    """Say how many vertices there are, those added for lonely aliases included."""
+    """Return how many vertices there are, those added for lonely aliases included."""
     return 1 + max(vertex for home in homes for vertex in home)
 
 
@@ -163,7 +163,7 @@ def lay_out_vertex(
 
 
 def with_room(seats: list[Seat], place: int, stride: int) -> tuple[Seat, ...]:
-    """Give what a record has to spare to lists of one row, as many as it holds."""
+    """Return what a record has to spare to lists of one row, as many as it holds."""
     given = {}
     for seat in sorted(seats, key=lambda each: each.columns):
         if seat.columns and place + seat.columns <= stride:
@@ -216,7 +216,7 @@ def needed_slots(plan: Plan) -> tuple[Slot, ...]:
 def slot_words(
     plan: Plan, homes: list[tuple[int, ...]], vertices: tuple[VertexLayout, ...], slot: Slot
 ) -> list[tuple[int, int]]:
-    """Say which words of which sources a slot's value is made of."""
+    """Return which words of which sources a slot's value is made of."""
     alias = plan.aliases[slot.alias]
     if slot.vertex is None:
         before = sum(words_of(each.type) for each in alias.projected[: slot.position])

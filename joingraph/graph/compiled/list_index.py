@@ -153,13 +153,13 @@ def drop_slot(st: int, owner: int, tag: int, place: int) -> None:
 
 @kernel
 def is_marked(st: int, owner: int) -> bool:
-    """Say whether a list is indexed."""
+    """True if a list is indexed."""
     return ld(ld(st, PLACES), 2 * slot_of(st, owner, tag_of(owner, 0), MARK)) != 0
 
 
 @small
 def has_places(st: int, ad: int, record: int) -> bool:
-    """Say whether the list at a value of an alias' first link is indexed."""
+    """True if the list at a value of an alias' first link is indexed."""
     length = ld(record, ld(link_of(ad, 0), L_LENGTH)) & LENGTH
     if ld(st, PLACE_COUNT) == 0 or length <= ld(st, LONG) >> 1:
         return False
@@ -168,7 +168,7 @@ def has_places(st: int, ad: int, record: int) -> bool:
 
 @small
 def place_at(st: int, ad: int, record: int, at: int) -> int:
-    """Say what an index keeps of the row at a position."""
+    """Return what an index keeps of the row at a position."""
     return at if ld(ad, A_KIND) <= EDGE else ld(list_at(st, link_of(ad, 0), record), at)
 
 
@@ -282,7 +282,7 @@ def next_found(st: int, ad: int, row: int, after: int) -> int:
 
 @kernel
 def is_row(st: int, ad: int, record: int, place: int, row: int) -> bool:
-    """Say whether the row at a place is equal to a given one, whose values are bound."""
+    """True if the row at a place is equal to a given one, whose values are bound."""
     ln, kind, projected = link_of(ad, 0), ld(ad, A_KIND), row + ld(ad, A_KEY_WORDS) * 8
     if kind == LEAF:
         group = record + ld(ln, L_OFFSET) * 8
@@ -299,7 +299,7 @@ def is_row(st: int, ad: int, record: int, place: int, row: int) -> bool:
 
 @kernel
 def same_node(st: int, ad: int, node: int, projected: int) -> bool:
-    """Say whether a node has the bound values and the projected words at an address."""
+    """True if a node has the bound values and the projected words at an address."""
     links = ld(ad, A_LINK_COUNT)
     for link in range(links):
         ln = link_of(ad, link)

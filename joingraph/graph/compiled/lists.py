@@ -19,7 +19,7 @@ PREFETCHED_ROWS = 32  # beyond that the machine has seen where it goes
 
 @kernel
 def take_block(st: int, columns: int, log2: int) -> int:
-    """Give a block's offset: a freed one of that shape, or the heap's next."""
+    """Return a block's offset: a freed one of that shape, or the heap's next."""
     head = ld(st, FREE) + (columns * FREE_CLASSES + log2) * 8
     offset = ld(head, 0)
     if offset:
@@ -103,7 +103,7 @@ def shorten(st: int, group: int, shape: int) -> None:
 
 @small
 def step_of(group: int) -> int:
-    """Say how many bytes lie between the columns of a list's block."""
+    """Return how many bytes lie between the columns of a list's block."""
     return ((1 << (ld(group, 1) >> 40)) >> 1) * 8
 
 
@@ -118,7 +118,7 @@ def append_row(st: int, group: int, shape: int, row: int) -> None:
 
 @kernel
 def find_row(st: int, group: int, columns: int, row: int) -> int:
-    """Give the position of the last row with the words at an address, or -1."""
+    """Return the position of the last row with the words at an address, or -1."""
     block, step = ld(st, HEAP) + ld(group, 0) * 8, step_of(group)
     position = find_word(block, ld(group, 1) & LENGTH, ld(row, 0), 0)
     while position >= 0:
@@ -135,7 +135,7 @@ def find_row(st: int, group: int, columns: int, row: int) -> int:
 
 @kernel
 def find_word(base: int, length: int, word: int, shift: int) -> int:
-    """Give the last position whose word, shifted, is the given one, or -1.
+    """Return the last position whose word, shifted, is the given one, or -1.
 
     To count without stopping is what the machine does several words at a time.
     """

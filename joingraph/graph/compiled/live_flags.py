@@ -46,7 +46,7 @@ from joingraph.graph.compiled.machine.kernel import kernel, ld, small, sto
 
 @small
 def complete(vd: int, record: int, but: int, also: int) -> bool:
-    """Say whether every alias at a vertex value, but for two, has something live there."""
+    """True if every alias at a vertex value, but for two, has something live there."""
     seat = ld(vd, V_SEATS)
     for _ in range(ld(vd, V_SEAT_COUNT)):
         who = ld(seat, S_ALIAS)
@@ -159,7 +159,7 @@ def wake(st: int, ad: int, link: int, record: int, node: int) -> None:
 
 @kernel
 def leads_on(ad: int, node: int, link: int) -> bool:
-    """Say whether all values of a node but the one at a link are complete."""
+    """True if all values of a node but the one at a link are complete."""
     for other in range(ld(ad, A_LINK_COUNT)):
         ln = link_of(ad, other)
         record = record_at(ln, ld(node, 1 + other) >> 32)

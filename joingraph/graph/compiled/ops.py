@@ -207,7 +207,7 @@ def copy_words(source: int, to: int, count: int) -> None:
 
 @small
 def alike_words(one: int, two: int, count: int) -> int:
-    """Say how many words are the same before the first that differs."""
+    """Return how many words are the same before the first that differs."""
     for word in range(count):
         if ld(one, word) != ld(two, word):
             return word
@@ -218,7 +218,7 @@ SLOT_WORDS = 3
 
 
 def slots_for(ops: int) -> int:
-    """Say how many slots the running counts of so many ops take."""
+    """Return how many slots the running counts of so many ops take."""
     return 1 << int(3 * ops + 16).bit_length()
 
 

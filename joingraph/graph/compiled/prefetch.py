@@ -59,25 +59,25 @@ SEARCHED_ROWS = 64  # of a list that will be searched: what lies beyond, the mac
 
 @small
 def op_at(st: int, at: int) -> int:
-    """Give an op."""
+    """Return an op."""
     return ld(st, OPS) + at * (OP_WORDS * 8)
 
 
 @small
 def alias_of(st: int, op: int) -> int:
-    """Give the descriptor of an op's alias."""
+    """Return the descriptor of an op's alias."""
     return ld(st, ALIASES) + ld(op, O_ALIAS) * (ALIAS_WORDS * 8)
 
 
 @small
 def sides_of(st: int, op: int) -> int:
-    """Say how many rows of an op have values to be found: an update has two."""
+    """Return how many rows of an op have values to be found: an update has two."""
     return 2 if ld(op, O_KIND) == UPDATE else 1
 
 
 @small
 def hint_at(st: int, at: int, side: int, link: int) -> int:
-    """Say where the ring has the record of a link's value at an op."""
+    """Return where the ring has the record of a link's value at an op."""
     which = side * ld(st, MOST_LINKS) + link
     return ld(st, HINTS) + (which * RING_SLOTS + (at & (RING_SLOTS - 1))) * 8
 

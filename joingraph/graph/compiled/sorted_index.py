@@ -39,7 +39,7 @@ class Run:
         return len(self.rows) + len(self.nulls)
 
     def value(self, at: int) -> Any:
-        """Give a value as Python compares it."""
+        """Return a value as Python compares it."""
         return comparables(self.values.slice(at, 1))[0]
 
     def bound(self, value: Any, *, after: bool) -> int:
@@ -64,7 +64,7 @@ class Run:
         return slice(low, max(low, high))
 
     def within(self, span: Span) -> Words:
-        """Give the rows within a span, in order."""
+        """Return the rows within a span, in order."""
         found: Words = self.rows[self.slice_of(span)]
         return found
 
@@ -155,12 +155,12 @@ class SortedIndex:
         return base + come - gone
 
     def within(self, span: Span) -> Words:
-        """Give the rows within a span."""
+        """Return the rows within a span."""
         base, come, gone = (run.within(span) for run in self.runs())
         return without(concatenated([base, come]), gone)
 
     def nulls(self) -> Words:
-        """Give the rows that have no value."""
+        """Return the rows that have no value."""
         base, come, gone = (run.nulls for run in self.runs())
         return without(concatenated([base, come]), gone)
 

@@ -41,7 +41,7 @@ def hash_of(key: int, count: int) -> int:
 
 @small
 def same_key(one: int, two: int, count: int) -> bool:
-    """Say whether as many words are equal at two addresses: of a record and a key, of two rows."""
+    """True if as many words are equal at two addresses: of a record and a key, of two rows."""
     for word in range(count):  # noqa: SIM110  # kernels have no generators
         if ld(one, word) != ld(two, word):
             return False
@@ -50,7 +50,7 @@ def same_key(one: int, two: int, count: int) -> bool:
 
 @small
 def record_of(vd: int, slot: int) -> int:
-    """Give the record that a slot names."""
+    """Return the record that a slot names."""
     return ld(vd, V_RECORDS) + ((slot & LOW) - 1) * ld(vd, V_STRIDE) * 8
 
 
@@ -88,14 +88,14 @@ def free_slot(index: int, mask: int, h: int) -> int:
 
 @kernel
 def find(vd: int, key: int) -> int:
-    """Give the record of the key at an address, or 0."""
+    """Return the record of the key at an address, or 0."""
     slot = ld(ld(vd, V_INDEX), key_slot(vd, key, hash_of(key, ld(vd, V_KEY))))
     return record_of(vd, slot) if slot else 0
 
 
 @kernel
 def put(vd: int, key: int) -> int:
-    """Give the record of the key at an address, made if it is new."""
+    """Return the record of the key at an address, made if it is new."""
     count = ld(vd, V_KEY)
     h = hash_of(key, count)
     place = key_slot(vd, key, h)
@@ -161,7 +161,7 @@ def settle_slot(vd: int, identity: int, h: int, place: int) -> None:
 
 @small
 def take_record(vd: int) -> int:
-    """Give the id of an empty record: the last one freed, or the next."""
+    """Return the id of an empty record: the last one freed, or the next."""
     freed = ld(vd, V_FREE)
     if freed:
         record = ld(vd, V_RECORDS) + (freed - 1) * ld(vd, V_STRIDE) * 8
@@ -255,7 +255,7 @@ def likely_word(vd: int, key: int, stride: int) -> int:
 
 @small
 def likely_record(vd: int, key: int) -> int:
-    """Give the record whose hash is that of the key, or 0: a guess that touches no record."""
+    """Return the record whose hash is that of the key, or 0: a guess that touches no record."""
     index = ld(vd, V_INDEX)
     slot = ld(index, likely_slot(index, ld(vd, V_MASK), hash_of(key, ld(vd, V_KEY))))
     return record_of(vd, slot) if slot else 0

@@ -66,7 +66,7 @@ class Backlog:
                 self._waiting.pop(path, None)
 
     def estimate(self) -> Estimate | None:
-        """Tell how far the run is; None if there was nothing that can be counted."""
+        """Return how far the run is; None if there was nothing that can be counted."""
         if not self._bytes:
             return None
         left = sum(self._waiting.values())

@@ -25,7 +25,7 @@ class Standing(NamedTuple):
 
 
 def standing(source: Source, reached: Reached, now_s: float) -> Standing:
-    """Say where a source stands."""
+    """Return where a source stands."""
     if source.format == "dataframe" or not reached.lanes:
         return Standing("has no positions", None)
     lane, (a, b) = max(reached.lanes.items(), key=lambda each: each[1])

@@ -82,5 +82,5 @@ class Console:
 
 
 def last(table: pa.Table, rows: int) -> list[dict[str, Any]]:
-    """Give the last rows."""
+    """Return the last rows."""
     return python_rows(table.slice(max(0, len(table) - rows)))

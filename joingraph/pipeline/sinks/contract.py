@@ -33,7 +33,7 @@ class Sink(Protocol):
         ...
 
     def last(self) -> int:
-        """Give the number of the last batch that is there already; 0 if there is none."""
+        """Return the number of the last batch that is there already; 0 if there is none."""
         ...
 
     def write(self, diff: ViewDiff) -> None:
@@ -57,7 +57,7 @@ class Memory:
         """Nothing is needed."""
 
     def last(self) -> int:
-        """Give the number of the last batch."""
+        """Return the number of the last batch."""
         return max(self.batches, default=0)
 
     def write(self, diff: ViewDiff) -> None:
@@ -68,7 +68,7 @@ class Memory:
         """Nothing was taken."""
 
     def to_arrow(self) -> pa.Table:
-        """Give all view diffs so far, in order."""
+        """Return all view diffs so far, in order."""
         return pa.concat_tables(self.batches[seq] for seq in sorted(self.batches))
 
 

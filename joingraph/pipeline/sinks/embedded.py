@@ -36,7 +36,7 @@ class Server:
         self._uses = False
 
     def start(self) -> str:
-        """Give a URL to connect to."""
+        """Return a URL to connect to."""
         if self.url is not None:
             return self.url
         if Server.running is None:

@@ -76,7 +76,7 @@ def named_parts(diff: ViewDiff) -> list[IDiff]:
 
 
 def others(idiffs: IDiffs, key: Sequence[str]) -> pa.Table:
-    """Give the keys of the rows that came and went otherwise; every such row has one."""
+    """Return the keys of the rows that came and went otherwise; every such row has one."""
     parts = [part.table.select(key) for part in idiffs.parts if not part.alias]
     empty = idiffs.schema.empty_table().select(key)
     return pa.concat_tables([empty, *parts], promote_options="permissive")

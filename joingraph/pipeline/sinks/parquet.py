@@ -32,7 +32,7 @@ class Parquet:
             left.unlink()
 
     def last(self) -> int:
-        """Give the number of the last file."""
+        """Return the number of the last file."""
         return max((int(path.stem[5:]) for path in self.folder.glob("part-*.parquet")), default=0)
 
     def write(self, diff: ViewDiff) -> None:

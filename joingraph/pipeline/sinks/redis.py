@@ -87,7 +87,7 @@ class RedisStream:
                 self.redis.xadd(self.stream, fields, id=name, maxlen=self.most, approximate=True)
 
     def last(self) -> int:
-        """Give the number of the last batch there ever was."""
+        """Return the number of the last batch there ever was."""
         return self.entry()[0]
 
     def entry(self) -> tuple[int, int]:
@@ -148,7 +148,7 @@ class Timeline:
         self.redis: Any = Redis.from_url(self.server.start())
 
     def last(self) -> int:
-        """Give the number of the last batch."""
+        """Return the number of the last batch."""
         return int(self.redis.get(f"{self.prefix}:seq") or 0)
 
     def write(self, diff: ViewDiff) -> None:
@@ -157,7 +157,7 @@ class Timeline:
         self.redis.eval(STEP, 1, f"{self.prefix}:seq", diff.seq, self.cap, changes)
 
     def changes(self, table: pa.Table) -> Iterator[tuple[str, str, float, int]]:
-        """Give rows as members of their subscribers' sets: what goes first."""
+        """Yield rows as members of their subscribers' sets: what goes first."""
         rows = sorted(python_rows(table), key=lambda row: str(row["_change_type"]))
         for row in rows:
             sign = 1 if row.pop("_change_type") == "insert" else -1

@@ -208,7 +208,7 @@ def create_table(table: str) -> str:
 
 
 def record_batch(table: str, *columns: Ints) -> pa.RecordBatch:
-    """Give a table's columns their names."""
+    """Return a table's columns their names."""
     return pa.record_batch(list(columns), names=list(COLUMNS[table]))
 
 

@@ -14,7 +14,7 @@ from joingraph.plan.model import AliasPlan, Plan
 
 
 def are_told_apart(plan: Plan) -> bool:
-    """Hold if the key of every alias follows from what a row shows."""
+    """True if the key of every alias follows from what a row shows."""
     known = {bare(each.value) for each in plan.definition.output}
     left = list(plan.aliases)
     while left:
@@ -29,14 +29,14 @@ def are_told_apart(plan: Plan) -> bool:
 
 
 def is_told(plan: Plan, alias: AliasPlan, known: set[Expression]) -> bool:
-    """Hold if an alias' table has a key, and all of it is known."""
+    """True if an alias' table has a key, and all of it is known."""
     table = plan.definition.tables[alias.table]
     key = {Column(alias.name, name, table.schema.field(name).type) for name in table.key}
     return bool(key) and key <= known | classes_of(plan, known)
 
 
 def classes_of(plan: Plan, known: set[Expression]) -> set[Expression]:
-    """Give all that equals something known."""
+    """Return all that equals something known."""
     found: set[Expression] = set()
     for vertex in plan.vertices:
         for members in vertex.members:

@@ -40,7 +40,7 @@ Classes = list[dict[str, Expression]]
 
 
 def keyed_aliases(plan: Plan) -> dict[int, Keyed]:
-    """Give the aliases that have update and delete i-diffs."""
+    """Return the aliases that have update and delete i-diffs."""
     classes = sort_conditions(plan.definition).classes
     found = {}
     for alias in plan.aliases:
@@ -89,26 +89,26 @@ def naming_column(plan: Plan, key: Column, classes: Classes) -> int | None:
 
 
 def columns_of_one(plan: Plan, alias: AliasPlan) -> tuple[int, ...]:
-    """Give the view's columns that are computed from one alias alone."""
+    """Return the view's columns that are computed from one alias alone."""
     output, mine = plan.definition.output, frozenset([alias.name])
     return tuple(at for at, each in enumerate(output) if aliases_of(each.value) == mine)
 
 
 def view_key(plan: Plan, keyed: Mapping[int, Keyed]) -> tuple[int, ...] | None:
-    """Give the columns that name every row of the view; None unless all aliases are keyed."""
+    """Return the columns that name every row of the view; None unless all aliases are keyed."""
     if len(keyed) < len(plan.aliases):
         return None
     return tuple(dict.fromkeys(at for each in keyed.values() for at in each.names))
 
 
 def shared_columns(plan: Plan, keyed: Mapping[int, Keyed]) -> tuple[int, ...]:
-    """Give the columns that are no keyed alias' own: together they tell different rows apart."""
+    """Return the columns that are no keyed alias' own: together they tell different rows apart."""
     own = {at for each in keyed.values() for at in each.own}
     return tuple(at for at in range(len(plan.definition.output)) if at not in own)
 
 
 def binding(plan: Plan, alias: AliasPlan, own: tuple[int, ...]) -> list[Expression]:
-    """Give what an alias' rows meet others by, and what of them is in columns not their own."""
+    """Return what an alias' rows meet others by, and what of them is in columns not their own."""
     found, mine = [each for key in alias.keys for each in key], frozenset([alias.name])
     outputs = [each.value for at, each in enumerate(plan.definition.output) if at not in own]
     for wanted in (*plan.residuals, *outputs):
@@ -134,7 +134,7 @@ def idiff_lines(plan: Plan) -> Iterator[str]:
 
 
 def updates(plan: Plan, of: Keyed) -> str:
-    """Tell which columns an alias' updates set, and what of it changes rows instead."""
+    """Return which columns an alias' updates set, and what of it changes rows instead."""
     rest = dict.fromkeys(show(bare(each)) for each in binding(plan, of.alias, of.own))
     falling = ", ".join(each for each in rest if each not in key_texts(of))
     falls = f"; changes of {falling} make rows" if falling else ""

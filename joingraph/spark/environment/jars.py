@@ -49,7 +49,7 @@ def chosen(given: str) -> list[Path]:
 
 
 def fetch_delta(cache: Path) -> list[Path]:
-    """Give Delta's jars, fetching them if this machine does not have them yet."""
+    """Return Delta's jars, fetching them if this machine does not have them yet."""
     return find_delta(cache) or [fetch(name, cache / "jars") for name in DELTA]
 
 

@@ -49,7 +49,7 @@ DELTA = {
 def session(
     settings: Mapping[str, str] | None = None, *, master: str = "local[*]", delta: bool = False
 ) -> SparkSession:
-    """Give the running SparkSession, or start one on this machine.
+    """Return the running SparkSession, or start one on this machine.
 
     `settings` go over ours, `delta` brings Delta's jars along.
     """
@@ -91,10 +91,10 @@ def prepare() -> None:
 
 
 def with_delta() -> dict[str, str]:
-    """Give the settings that bring Delta along."""
+    """Return the settings that bring Delta along."""
     return {**DELTA, "spark.jars": as_setting(fetch_delta(cache_folder()))}
 
 
 def has_delta(spark: SparkSession) -> bool:
-    """Hold if a session can read and write Delta."""
+    """True if a session can read and write Delta."""
     return "delta" in str(spark.conf.get("spark.sql.extensions", "")).lower()

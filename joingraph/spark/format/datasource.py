@@ -65,7 +65,7 @@ class GraphSource(DataSource):
         return "joingraph"
 
     def schema(self) -> StructType:
-        """Give the view's columns, or those that were asked for; of a stream, of diffs."""
+        """Return the view's columns, or those that were asked for; of a stream, of diffs."""
         schema = found_view(self.options).schema
         fields = [schema.field(name) for name in columns_of(self.options)]
         meta = META if "subscriber" in self.options else ()

@@ -92,7 +92,7 @@ class DiffsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
 
     def _rows(self, diff: ViewDiff) -> Iterator[pa.RecordBatch]:
-        """Give view diffs as Spark takes them."""
+        """Yield view diffs as Spark takes them."""
         rows = diff.to_arrow(positions=True)
         at = rows.schema.get_field_index("_change_type")
         rows = rows.set_column(at, META[0], rows["_change_type"].cast(pa.string()))

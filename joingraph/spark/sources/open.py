@@ -196,7 +196,7 @@ def records(spark: SparkSession, source: Source, table: Table) -> Opened:
 
 
 def no_kafka(table: Table) -> str:
-    """Say how Spark gets its Kafka source."""
+    """Return how Spark gets its Kafka source."""
     package = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version('pyspark')}"
     return (
         f"{table.name}: this Spark session has no Kafka source; start it with "

@@ -37,7 +37,7 @@ class RedisEntries(DataSource):
         return "joingraph_redis"
 
     def schema(self) -> str:
-        """Give the columns."""
+        """Return the columns."""
         return "ms BIGINT, seq BIGINT, value STRING"
 
     def streamReader(self, schema: object) -> DataSourceStreamReader:
@@ -100,7 +100,7 @@ def numbers(name: str) -> tuple[int, int]:
 
 
 def text_of(fields: Mapping[bytes, bytes]) -> str:
-    """Give an entry's record."""
+    """Return an entry's record."""
     for name in (b"json", b"value"):
         if name in fields and len(fields) == 1:
             return fields[name].decode(errors="replace")
@@ -118,7 +118,7 @@ class Generated(DataSource):
         return "joingraph_generator"
 
     def schema(self) -> str:
-        """Give the columns."""
+        """Return the columns."""
         return ", ".join(f"{name} BIGINT" for name in ("_number", *COLUMNS[self.options["table"]]))
 
     def streamReader(self, schema: object) -> DataSourceStreamReader:
@@ -143,7 +143,7 @@ class GeneratedReader(DataSourceStreamReader):
         return {"number": 0}
 
     def latestOffset(self, start: dict[str, int], limit: object) -> dict[str, int]:
-        """Say how many rows there are by now."""
+        """Return how many rows there are by now."""
         now = time.time()
         due = int((now - self.asked_s) * self.rate)
         if start["number"] < self.first:

@@ -58,7 +58,7 @@ _BARE_DECIMAL = {"spark": (10, 0), "duckdb": (18, 3)}
 
 
 def column_type(node: exp.DataType, written: str, dialect: str) -> pa.DataType:
-    """Give the Arrow type of a column; `written` is the first word of its type."""
+    """Return the Arrow type of a column; `written` is the first word of its type."""
     if node.this == _D.DECIMAL and dialect != "sqlite":
         return _decimal(node, dialect)
     types = _SQLITE_TYPES if dialect == "sqlite" else _TYPES

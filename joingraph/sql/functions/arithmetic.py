@@ -107,7 +107,7 @@ def as_operands(
 
 
 def _decimal(side: Expression, bind: Binder) -> Expression:
-    """Give an operand beside a decimal as a decimal; Spark counts a constant's own digits."""
+    """Return an operand beside a decimal as a decimal; Spark counts a constant's own digits."""
     if is_integer(side) and bind.dialect == "spark":
         return short_decimal(side)
     type = decimal_of(side.type, bigint_digits=20 if bind.dialect == "spark" else 19)

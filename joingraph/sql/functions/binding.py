@@ -115,7 +115,7 @@ _CAST = "write CAST(… AS …)"
 
 
 def required(node: exp.Expr, name: str) -> exp.Expr:
-    """Give a part of a node, or refuse a node without it."""
+    """Return a part of a node, or refuse a node without it."""
     found = node.args.get(name)
     if not isinstance(found, exp.Expr):
         raise Refusal(node, node.sql(), "an argument is missing")
@@ -136,7 +136,7 @@ def unknown(node: exp.Expr, dialect: str) -> Refusal:
 
 
 def is_decimal(type: pa.DataType) -> bool:
-    """Tell a decimal type."""
+    """Return a decimal type."""
     return bool(pa.types.is_decimal(type))
 
 
@@ -157,7 +157,7 @@ def settle(expression: Expression, type: pa.DataType) -> Expression:
 
 
 def fold(literal: Literal, type: pa.DataType) -> Literal | None:
-    """Give the constant of another type with the same meaning; None where there is none."""
+    """Return the constant of another type with the same meaning; None where there is none."""
     value = literal.value
     if value is None:
         return Literal(None, type)
@@ -174,7 +174,7 @@ def fold(literal: Literal, type: pa.DataType) -> Literal | None:
 
 
 def fits(value: int, type: pa.DataType) -> bool:
-    """Tell whether an integer type has a value."""
+    """True if an integer type has a value."""
     signed = bool(pa.types.is_signed_integer(type))
     bits: int = type.bit_width - signed
     return -(1 << bits) * signed <= value < 1 << bits
@@ -217,12 +217,12 @@ def adapted(parts: Sequence[Expression], dialect: str, *, comparing: bool) -> li
 
 
 def is_integer(part: Expression) -> TypeGuard[Literal]:
-    """Tell an integer constant."""
+    """Return an integer constant."""
     return isinstance(part, Literal) and part.type in INTEGERS and part.value is not None
 
 
 def short_decimal(literal: Literal) -> Literal:
-    """Give an integer constant as a decimal of just as many digits."""
+    """Return an integer constant as a decimal of just as many digits."""
     assert isinstance(literal.value, int)
     digits = len(str(abs(literal.value)))
     return Literal(Decimal(literal.value), pa.decimal128(digits, 0))

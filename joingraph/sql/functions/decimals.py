@@ -11,7 +11,7 @@ _DUCKDB_WORD_DIGITS = 18  # DuckDB does not leave 64-bit words by multiplying
 
 
 def decimal_result(name: str, a: pa.DataType, b: pa.DataType, dialect: str) -> pa.DataType | None:
-    """Give the type of a sum, difference, product, remainder or quotient of decimals.
+    """Return the type of a sum, difference, product, remainder or quotient of decimals.
 
     None where the dialect has no bound and 38 digits may be too few.
     """

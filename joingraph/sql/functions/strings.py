@@ -83,7 +83,7 @@ def bind_substring(node: exp.Expr, bind: Binder) -> Expression:
 
 
 def _window(start: int, count: int | None, dialect: str) -> tuple[int, int | None]:
-    """Give the part as Python's s[start:stop] counts it."""
+    """Return the part as Python's s[start:stop] counts it."""
     if start == 0 and dialect == "spark":
         start = 1
     if start > 0 or start == 0 or dialect == "postgres":

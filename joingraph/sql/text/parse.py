@@ -255,7 +255,7 @@ def _explain_parse_error(error: ParseError, sql: str, dialect: str) -> str:
 
 
 def _explain_token_error(error: TokenError, sql: str, dialect: str) -> str:
-    """Say what the tokenizer missed; its cause knows, and names the line and the offset."""
+    """Return what the tokenizer missed; its cause knows, and names the line and the offset."""
     if isinstance(error.__cause__, IndexError):  # it ran out of text
         return pointed(f"not {dialect} SQL: this comment has no end", sql, max(0, sql.rfind("/*")))
     cause = str(error.__cause__ or error)

@@ -20,7 +20,7 @@ class Refusal(Exception):
         self.node, self.what, self.why, self.instead = node, what, why, instead
 
     def sentence(self) -> str:
-        """Say what is not taken, why, and what to write instead."""
+        """Return what is not taken, why, and what to write instead."""
         rewrite = f"; {self.instead}" if self.instead else ""
         return f"{brief(self.what)} is not taken: {self.why}{rewrite}"
 
@@ -32,5 +32,5 @@ class Mistake(Refusal):
         super().__init__(node, text, "")
 
     def sentence(self) -> str:
-        """Say what is wrong, in the words of whoever found it."""
+        """Return what is wrong, in the words of whoever found it."""
         return self.what

@@ -119,7 +119,7 @@ class Disk:
         return self._logged - self._covered
 
     def log_bytes(self) -> int:
-        """Tell how long the log is that a reader has before it."""
+        """Return how long the log is that a reader has before it."""
         firsts = [each for each in self.folder.segments() if each >= self.reader.place.first]
         return sum(map(self.folder.size, firsts))
 
@@ -182,13 +182,13 @@ class Disk:
         self._remade = {number: changes}
 
     def has_changes(self, number: int) -> bool:
-        """Say whether the view diffs of a record are still there."""
+        """True if the view diffs of a record are still there."""
         return (
             number in self._remade or number in self._answers or f"{ANSWER}{number}" in self.found
         )
 
     def changes(self, number: int) -> pa.Table:
-        """Give the view diffs that a record kept."""
+        """Return the view diffs that a record kept."""
         name = f"{ANSWER}{number}"
         if number in self._remade:
             return self._remade[number]
@@ -359,7 +359,7 @@ def open_disk(path: Path, owner: Owner, *, readonly: bool) -> Disk:
 
 
 def newest(folder: Folder) -> int:
-    """Give the number of the newest snapshot; there is one once a folder's graph is made.
+    """Return the number of the newest snapshot; there is one once a folder's graph is made.
 
     A list of a folder may lack both of two files, of which one comes and the other goes: Stale.
     """
@@ -372,7 +372,7 @@ def newest(folder: Folder) -> int:
 
 
 def first_wanted(folder: Folder, found: Snapshot, state: State) -> int:
-    """Give the first record to read: the snapshot's next, or the oldest if subscribers wait."""
+    """Return the first record to read: the snapshot's next, or the oldest if subscribers wait."""
     firsts, following = folder.segments(), found.number + 1
     if following not in firsts:
         raise Stale(

@@ -18,7 +18,7 @@ from joingraph.storage.state import State
 
 
 def is_new(folder: Folder) -> bool:
-    """Hold of a folder with nothing in it, or with a graph whose making was cut short."""
+    """True for a folder with nothing in it, or with a graph whose making was cut short."""
     if folder.snapshots():
         return False
     begun = folder.segments()

@@ -50,7 +50,7 @@ class Seal(NamedTuple):
         return blake2b(self.nonce + text, key=self.key, digest_size=32).hexdigest()
 
     def holds(self, text: bytes, mark: str) -> bool:
-        """Say whether a text was signed so."""
+        """True if a text was signed so."""
         return hmac.compare_digest(self.mark(text).encode(), mark.encode())
 
 
@@ -61,7 +61,7 @@ def new_seal() -> Seal | None:
 
 
 def find_key() -> bytes | None:
-    """Give this user's key, made if there is none; None if there can be none."""
+    """Return this user's key, made if there is none; None if there can be none."""
     try:
         path = cache_folder() / "key"
         if not path.exists():

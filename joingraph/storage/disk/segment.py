@@ -102,7 +102,7 @@ def records_from(descriptor: int, offset: int, path: Path) -> Iterator[Found]:
 
 
 def was_durable(descriptor: int, offset: int, number: int) -> bool:
-    """Say whether a later record of the segment knows that this one had been on the disk.
+    """True if a later record of the segment knows that this one had been on the disk.
 
     If its head reads, later records begin behind its payload, which may hold anything.
     """

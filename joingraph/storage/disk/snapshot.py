@@ -85,7 +85,7 @@ class Snapshot:
         return name in self.places
 
     def __getitem__(self, name: str) -> memoryview:
-        """Give a block whose checksums are right."""
+        """Return a block whose checksums are right."""
         if name not in self.places:
             raise self.damaged(f"it has no block {name!r}")
         place = self.places[name]
@@ -98,7 +98,7 @@ class Snapshot:
         return iter(self.places)
 
     def arrays(self, stamp: str) -> dict[str, Part]:
-        """Give the arrays, if their names begin so, once all were checked; none if one is wrong.
+        """Return the arrays, if their names begin so, once all were checked; none if one is wrong.
 
         Nor are there any if they were sealed by somebody else, or elsewhere.
         """
@@ -135,7 +135,7 @@ class Snapshot:
         return len(self.mapped)
 
     def damaged(self, what: str) -> StoreError:
-        """Say what is wrong with the file."""
+        """Return what is wrong with the file."""
         return StoreError(f"{self.path} is damaged: {what}; bring it back from a backup")
 
     def close(self) -> None:
@@ -205,7 +205,7 @@ class Snapshot:
 
 
 def sealed(footer: Mapping[str, Any], places: Any, checksums: Iterable[bytes]) -> bytes:
-    """Say what a seal is on: the arrays of one record of one graph.
+    """Return what a seal is on: the arrays of one record of one graph.
 
     Their checksums are written nowhere else: from one of them its seed might be had.
     """

@@ -37,7 +37,7 @@ _said: set[str] = set()
 
 
 def checksum_of(data: bytes) -> bytes:
-    """Give the checksum of a file's content."""
+    """Return the checksum of a file's content."""
     return blake2b(data, digest_size=CHECKSUM_BYTES).digest()
 
 
@@ -109,7 +109,7 @@ class KernelCache(FunctionCache):
 
 
 def cache_of(function: Any) -> Any:
-    """Give a function's cache, or one that keeps nothing where there is no place for it."""
+    """Return a function's cache, or one that keeps nothing where there is no place for it."""
     if not has_home() and not os.access(Path(__file__).parent, os.W_OK):
         say_once(MEMORY_ONLY.format("there is no home directory"))
         return NullCache()
@@ -122,7 +122,7 @@ def cache_of(function: Any) -> Any:
 
 
 def has_home() -> bool:
-    """Say whether a user's cache can be somewhere: numba would make a folder named ~."""
+    """True if a user's cache can be somewhere: numba would make a folder named ~."""
     named = os.environ.get("XDG_CACHE_HOME") or os.environ.get("NUMBA_CACHE_DIR")
     return bool(named) or os.path.isabs(os.path.expanduser("~"))
 

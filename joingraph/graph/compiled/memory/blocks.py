@@ -36,7 +36,7 @@ class Blocks:
         self.free: list[Region] = []
 
     def take(self) -> Region:
-        """Give a block that nobody else has."""
+        """Return a block that has no other user."""
         try:
             return self.free.pop()
         except IndexError:  # another thread may have taken the last one
@@ -60,7 +60,7 @@ class Blocks:
 
 
 def pool(columns: int) -> Blocks:
-    """Give the process' blocks of one width."""
+    """Return the process' blocks of one width."""
     return _pools.setdefault(columns, Blocks(columns, KEPT_BLOCKS))
 
 
@@ -92,7 +92,7 @@ class Filling:
         self.words[f.SEGMENTS] = block.address + 8 * self.blocks.segments
 
     def paths(self) -> Paths:
-        """Give what the block holds, and a new one to the kernels if it is lent for that."""
+        """Return what the block holds, and a new one to the kernels if it is lent for that."""
         assert self.block is not None, "kernels have written to it"
         words, first = self.block.words, self.blocks.segments
         if self.words[f.ROWS] < WORTH_LENDING_ROWS:

@@ -68,7 +68,7 @@ def most_places(memory: GraphMemory, ops: int) -> int:
 
 
 def followers(vertex: VertexLayout) -> int:
-    """Say how many pairs of aliases a value has of which one may wake or lay dead the other."""
+    """Return how many pairs of aliases a value has of which one may wake or lay dead the other."""
     leading = sum(seat.kind >= f.EDGE for seat in vertex.seats)
     return leading * (len(vertex.seats) - 1)
 
@@ -91,7 +91,7 @@ def used(memory: GraphMemory) -> list[tuple[int, int]]:
 
 
 def nodes_of(memory: GraphMemory) -> list[Words]:
-    """Give the descriptors of the aliases that have nodes."""
+    """Return the descriptors of the aliases that have nodes."""
     return [memory.alias(number) for number in memory.nodes]
 
 

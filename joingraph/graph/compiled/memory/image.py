@@ -103,13 +103,13 @@ class Arrays:
         self.memory.shift(spans[-vertices:].tolist())
 
     def spans(self) -> Words:
-        """Give the regions' sizes and distances, with which nothing written has to be changed."""
+        """Return the regions' sizes and distances, with which nothing written has to be changed."""
         return np.array(
             [*self.memory.area.sizes, *self.memory.distances(self.memory.area.regions)], np.int64
         )
 
     def numbers(self) -> list[Words]:
-        """Give views of the words that say how far all is filled, and which columns held NULL."""
+        """Return views of the words that say how far all is filled, and which columns held NULL."""
         memory, words = self.memory, self.memory.words
         vertices = [memory.vertex(number) for number in range(len(memory.layout.vertices))]
         vertices += [table.descriptor.words for table in self.keys.of.values()]

@@ -32,11 +32,11 @@ class Paths:
         return self.length
 
     def lengths(self) -> Words:
-        """Say how many rows each segment has."""
+        """Return how many rows each segment has."""
         return self.ends() - self.starts
 
     def ends(self) -> Words:
-        """Say where each segment ends."""
+        """Return where each segment ends."""
         ends = np.empty_like(self.starts)
         ends[:-1], ends[-1:] = self.starts[1:], self.length
         return ends
@@ -50,7 +50,7 @@ class Paths:
         return Paths(self.words, self.starts, self.ops + ops, self.weights, self.length)
 
     def part(self, first: int, end: int) -> Paths:
-        """Give the rows between two places."""
+        """Return the rows between two places."""
         if (first, end) == (0, self.length):
             return self
         low = np.searchsorted(self.starts, first, side="right") - 1

@@ -82,7 +82,7 @@ class Regions:
         self._owed = ops
 
     def hold(self, needs: Sequence[int]) -> bool:
-        """Say whether so many bytes have room."""
+        """True if so many bytes have room."""
         return all(need <= size for need, size in zip(needs, self.sizes, strict=True))
 
     def enlarge(self, needs: Sequence[int], least: Sequence[int]) -> None:
@@ -115,7 +115,7 @@ class Regions:
         yield self._grown(needs, 1)
 
     def _grown(self, needs: Sequence[int], times: int) -> list[int]:
-        """Give the sizes where those too small become so many times as large as needed."""
+        """Return the sizes where those too small become so many times as large as needed."""
         return [
             size if need <= size else 1 << (times * need - 1).bit_length()
             for need, size in zip(needs, self.sizes, strict=True)

@@ -105,12 +105,12 @@ def reserve_together(sizes: Sequence[int]) -> list[Region]:
 
 
 def has_huge_pages(size: int) -> bool:
-    """Say whether a region is so large that it has huge pages."""
+    """True if a region is so large that it has huge pages."""
     return size > 2 * HUGE_BYTES
 
 
 def spread_out(sizes: Sequence[int]) -> tuple[list[int], int]:
-    """Say where regions of so many bytes begin, and where the last one ends.
+    """Return where regions of so many bytes begin, and where the last one ends.
 
     Eight words at once are read and written, so a region is followed by room for an overshoot.
     """
@@ -171,12 +171,12 @@ def map_over(address: int, size: int, part: Part) -> None:
 
 
 def address_of(array: npt.NDArray[Any]) -> int:
-    """Give the address of a contiguous array, six times as fast as numpy does."""
+    """Return the address of a contiguous array, six times as fast as numpy does."""
     return int(pa.py_buffer(array).address)
 
 
 def bytes_at(address: int, size: int) -> memoryview:
-    """Give a view of fenced memory as bytes, to be read before the next change."""
+    """Return a view of fenced memory as bytes, to be read before the next change."""
     return memoryview((ctypes.c_ubyte * size).from_address(inside(address, size))).cast("B")
 
 
@@ -211,7 +211,7 @@ def _unfence_all(places: Sequence[int]) -> None:
 
 
 def word_at(address: int) -> ctypes.c_int64:
-    """Give the word at a fenced address, to read or write; outside of every fence is an error."""
+    """Return the word at a fenced address, to read or write; outside of every fence is an error."""
     return ctypes.c_int64.from_address(inside(address, 8))
 
 

@@ -81,7 +81,7 @@ class GraphMemory:
         self.area.settle()
 
     def distances(self, regions: Sequence[Region]) -> list[int]:
-        """Say how many bytes behind the heap each vertex' records lie."""
+        """Return how many bytes behind the heap each vertex' records lie."""
         heap, *others = regions
         return [each.address - heap.address for each in others[: len(self.layout.vertices)]]
 
@@ -135,17 +135,17 @@ class GraphMemory:
         return self.words[start : start + (widest(self.layout) + 1) * f.FREE_CLASSES]
 
     def vertex(self, number: int) -> Words:
-        """Give the descriptor of a vertex."""
+        """Return the descriptor of a vertex."""
         start = self._vertices + number * f.VERTEX_WORDS
         return self.words[start : start + f.VERTEX_WORDS]
 
     def alias(self, number: int) -> Words:
-        """Give the descriptor of an alias."""
+        """Return the descriptor of an alias."""
         start = self._aliases + number * f.ALIAS_WORDS
         return self.words[start : start + f.ALIAS_WORDS]
 
     def _take(self, words: int) -> int:
-        """Give the index of the descriptors' next free words."""
+        """Return the index of the descriptors' next free words."""
         start = self._top
         self._top += words
         return start
@@ -242,17 +242,17 @@ class GraphMemory:
 
 
 def most_links(layout: Layout) -> int:
-    """Say how many links an alias has at most."""
+    """Return how many links an alias has at most."""
     return max(len(alias.links) for alias in layout.aliases)
 
 
 def widest(layout: Layout) -> int:
-    """Say how many projected words an alias has at most, or one."""
+    """Return how many projected words an alias has at most, or one."""
     return max(1, *(alias.projected for alias in layout.aliases))
 
 
 def descriptor_words(layout: Layout) -> int:
-    """Say how many words the state and all descriptors take at most."""
+    """Return how many words the state and all descriptors take at most."""
     vertices, aliases = len(layout.vertices), len(layout.aliases)
     links = sum(len(alias.links) for alias in layout.aliases)
     programs = vertices + aliases

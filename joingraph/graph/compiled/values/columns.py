@@ -48,7 +48,7 @@ def rows_of_words(
 
 
 def described(column: pa.Array, interner: Interner, *, is_key: bool) -> list[Strided]:
-    """Say where the words of a column are, one or two a value."""
+    """Return where the words of a column are, one or two a value."""
     kind = column.type.id
     step = STEPS.get(kind)
     if kind == DOUBLE:

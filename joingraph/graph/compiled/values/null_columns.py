@@ -31,5 +31,5 @@ class Nulls:
                 self.met[self.firsts[alias] + position] = 1
 
     def may_be(self, slot: Slot) -> bool:
-        """Say whether a slot may hold NULL; keys never do."""
+        """True if a slot may hold NULL; keys never do."""
         return slot.vertex is None and bool(self.met[self.firsts[slot.alias] + slot.position])

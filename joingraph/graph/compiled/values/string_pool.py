@@ -155,7 +155,7 @@ class Interner:
         return int(self._state.words[LONGEST])
 
     def lengths(self, ids: Words) -> Words:
-        """Give the bytes of the strings that ids name; NULL has none."""
+        """Return the bytes of the strings that ids name; NULL has none."""
         entries = self.entries.words
         return np.where(ids == NULL_WORD, 0, entries[2 * np.maximum(ids, 0) + 1])
 
@@ -180,7 +180,7 @@ class Interner:
 
 
 def pieces_of(column: pa.Array) -> tuple[Words, Words, npt.NDArray[np.uint8]]:
-    """Give where each value of a column starts, whether it is there, and all their bytes."""
+    """Return where each value of a column starts, whether it is there, and all their bytes."""
     narrow = column.type.id in texts.WIDE
     _, offsets, data = column.buffers()
     if data is None or data.size == 0:
@@ -277,7 +277,7 @@ def string_slot(state: int, data: int, length: int, h: int) -> int:
 
 @kernel
 def intern_one(state: int, data: int, length: int) -> int:
-    """Give the id of a run of bytes, kept if it is new."""
+    """Return the id of a run of bytes, kept if it is new."""
     index, h = ld(state, INDEX), hash_bytes(data, length)
     place = string_slot(state, data, length, h)
     slot = ld(index, place)
@@ -293,7 +293,7 @@ def intern_one(state: int, data: int, length: int) -> int:
 
 @kernel
 def take_id(state: int) -> int:
-    """Give a string's id: the last one freed, or the next."""
+    """Return a string's id: the last one freed, or the next."""
     freed = ld(state, FREE_ID)
     if freed:
         sto(state, FREE_ID, ld(ld(state, ENTRIES), 2 * (freed - 1)))

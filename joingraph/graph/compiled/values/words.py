@@ -57,7 +57,7 @@ def to_words(column: pa.Array, interner: Interner, *, key: bool = False) -> list
 
 
 def stands_for_null(words: Words, present: npt.NDArray[np.bool_] | None) -> bool:
-    """Hold if a value that is there is the NULL word."""
+    """True if a value that is there is the NULL word."""
     alike = words == NULL_WORD
     return bool(alike.any() if present is None else (alike & present).any())
 

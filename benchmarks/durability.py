@@ -78,7 +78,7 @@ def tweets(first: int, rows: int) -> pa.Table:
 
 
 def made(path: Path | None, durability: str = "fsync") -> jg.JoinGraph:
-    """Make a graph in which everybody has their followers."""
+    """Make a graph in which every user has followers."""
     graph = jg.JoinGraph(VIEW, path, durability=durability)
     graph.snapshot_after = None
     graph.compile()

@@ -1,4 +1,4 @@
-"""Keep timelines fresh: who should see which tweet, now that somebody has repeated it?
+"""Keep timelines fresh: who should see which tweet, now that it was repeated?
 
 Run it with `python examples/timelines.py`.
 """

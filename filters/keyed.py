@@ -6,8 +6,8 @@
 
 In: a batch's entries. Out: the deletes and updates of each keyed alias, and the batch once more,
 every base row changed at most once. First come the diffs of which keyed aliases say everything, so
-that nobody needs their rows of the view; then the others. What a batch costs here does not depend
-on how many rows of the view there are.
+that no other alias needs their rows of the view; then the others. What a batch costs here does not
+depend on how many rows of the view there are.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ def check_tuple(graph: Graph, at: JoinTuple) -> None:
 
 
 def check_value(graph: Graph, value: VertexValue) -> None:
-    """A vertex value has somebody, and only join tuples that the graph holds."""
-    must(any(value.tuples), "nobody has {}", value)
+    """A vertex value has a join tuple, and only such as the graph holds."""
+    must(any(value.tuples), "no join tuple has {}", value)
     for sitting in value.tuples:
         for each in sitting:
             must(graph.tuples[each.alias].get(each.key) is each, "{} sits at {}", each, value)
@@ -73,7 +73,7 @@ def is_alive(graph: Graph, at: JoinTuple, entry: int, alive: Alive) -> bool:
 
 
 def anyone_alive(graph: Graph, value: VertexValue, seat: int, alive: Alive) -> bool:
-    """True if somebody at a seat can be completed away from its vertex value."""
+    """True if a join tuple at a seat can be completed away from its vertex value."""
     sitting = value.tuples[seat]
     return any(is_alive(graph, each, each.values.index(value), alive) for each in sitting)
 

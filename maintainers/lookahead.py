@@ -6,7 +6,7 @@ Entering a join tuple by one of its vertices, can the rest of the join tree beyo
     none     yes, always: dead ends are found by walking into them
     local    someone of T has S's value at <S T>              (the thesis' LLA)
     global   ... and so on to the end; a dead end is flagged when found, and the flag waits at its
-             witness, the value where nobody live sits, until somebody comes there (GLA)
+             witness, the value without a live tuple, until one comes there (GLA)
     exact    as global, but counted eagerly: live[seat] at each value, changed on 0 <-> 1 only
 
 Every mode gives the same rows. The thesis keeps one flag a join tuple and clears its neighbours'
@@ -59,7 +59,7 @@ class LocalLook(NoLook):
     """Looks one step ahead, and keeps nothing: the vertex values know who is there."""
 
     def is_open(self, at: JoinTuple, entry: int | None) -> bool:
-        """True if every neighbour beyond has somebody."""
+        """True if every neighbour beyond has a join tuple."""
         return all(value.tuples[seat] for _, value, seat in others(self.graph, at, entry))
 
 
@@ -67,7 +67,7 @@ class GlobalLook(NoLook):
     """Looks to the end of every branch, remembering the dead ends it has met."""
 
     def entered(self, new: JoinTuple) -> None:
-        """Clear the flags that waited for somebody to come where this join tuple sits.
+        """Clear the flags that waited for a tuple to come where this one sits.
 
         It counts as alive even where it is a dead end itself: a flag wrongly cleared is set again
         by the next visit, a flag wrongly kept would lose rows. Each clearing pays for one setting.

@@ -286,6 +286,17 @@ def files_named_in_words_exist(file: File) -> Iterator[tuple[int, str]]:
                 yield line, f"names {name}, which is not there"
 
 
+NAMELESS = re.compile(r"\b(?:no|some|every|any)body\b|\bwhoever\b|\bthose who\b", re.IGNORECASE)
+
+
+def who_acts_is_named(file: File) -> Iterator[tuple[int, str]]:
+    """A caller, writer, reader, subscriber or alias acts: each has a name."""
+    if is_code(file):
+        for number, line in enumerate(file.text.splitlines(), 1):
+            if found := NAMELESS.search(line):
+                yield number, f"does not name who acts: {found[0]}"
+
+
 RULES: tuple[Rule, ...] = (
     every_file_opens_with_a_docstring,
     files_and_functions_are_short,
@@ -299,6 +310,7 @@ RULES: tuple[Rule, ...] = (
     comments_are_sentences,
     code_does_not_branch_on_versions,
     files_named_in_words_exist,
+    who_acts_is_named,
 )
 
 
@@ -335,6 +347,7 @@ BREACHES: dict[Rule, tuple[str, str]] = {
     comments_are_sentences: ("joingraph/x.py", "x = 1\n# x = " + "2\n"),
     code_does_not_branch_on_versions: ("joingraph/x.py", "import sys\nsys.version_info\n"),
     files_named_in_words_exist: ("joingraph/x.py", '"""As nothing.py does."""\n'),
+    who_acts_is_named: ("joingraph/x.py", "# A row that some" + "body has.\n"),
 }
 
 
@@ -368,6 +381,13 @@ def test_every_folder_is_small_and_has_its_level() -> None:
         for folder in [top, *top.rglob("*/")]:
             modules = [each for each in folder.glob("*.py") if each.name != "__init__.py"]
             assert len(modules) <= MODULES_MAX, f"{folder} holds {len(modules)} modules"
+
+
+@pytest.mark.parametrize(
+    "page", [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")], ids=lambda p: p.name
+)
+def test_pages_name_who_acts(page: Path) -> None:
+    assert not NAMELESS.findall(page.read_text(encoding="utf-8"))
 
 
 def test_a_comment_of_words_is_not_taken_for_code() -> None:

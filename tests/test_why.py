@@ -102,7 +102,7 @@ def test_why_not_names_each_alias_that_lacks_a_row(
 
 def test_why_not_says_where_nobody_meets(graph: jg.JoinGraph) -> None:
     graph.insert("retweet", [(3, "zoe", 9)])
-    said = "F and T have rows for it, but nobody meets at <F.author = T.author>"
+    said = "F and T have rows for it, but no two of them meet at <F.author = T.author>"
     assert graph.why_not(("eve", 3, "zoe")) == [(("F", "T"), said)]
     assert str(graph.why_not(("eve", 3, "zoe"))) == f"F, T: {said}"
 
@@ -112,7 +112,7 @@ def test_why_not_names_the_value_at_which_nobody_meets() -> None:
     sql = "SELECT f.u, f.x, t.y, g.x AS z FROM f JOIN t ON f.u = t.u JOIN f g ON g.u = t.v"
     graph = jg.JoinGraph(jg.View(sql, tables))
     graph.load({"f": [(5, 1), (6, 1)], "t": [(5, 7, 2)]})
-    said = "t and g have rows for it, but nobody meets at <t.v = g.u>"
+    said = "t and g have rows for it, but no two of them meet at <t.v = g.u>"
     assert graph.why_not((5, 1, 2, 1)) == [(("t", "g"), said)]
     lacks = (
         "no row of t with y = 2 and u = 6 in the graph (it holds only rows with t.v IS NOT NULL)"

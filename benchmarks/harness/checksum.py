@@ -47,7 +47,7 @@ def tally(rows: Rows) -> Tally:
 
 
 def _weighed(values: Numbers, counts: Numbers) -> int:
-    """Sum values, each as often as it counts; one count is everybody's."""
+    """Sum values, each as often as it counts; one count is that of all."""
     if len(counts) == 1:
         return int(values.sum()) * int(counts[0])
     return int(np.dot(values, counts))

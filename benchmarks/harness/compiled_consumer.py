@@ -20,7 +20,7 @@ from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.machine.kernel import ld, sto
 from joingraph.tables.batch import read_batch
 
-SUM, TUPLES = 30, 31  # words of the state that nobody else uses
+SUM, TUPLES = 30, 31  # words of the state that are otherwise unused
 
 
 @numba.cfunc("int64(int64, int64, int64)")

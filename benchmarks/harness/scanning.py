@@ -4,7 +4,7 @@
     copied    numpy, into arrays that were written before  fresh   numpy, into new arrays
 
 In turns, the best of several: a page of memory that is touched for the first time costs far more
-than one that was written before, whoever touches it.
+than one that was written before, whichever thread touches it.
 """
 
 from __future__ import annotations

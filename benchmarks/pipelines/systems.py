@@ -1,6 +1,6 @@
 """Measures a pipeline beside hand-made PySpark: the same files, one after another, in one session.
 
-    empty    foreachBatch(toArrow)                       what Spark costs before anybody works
+    empty    foreachBatch(toArrow)                       what Spark costs before any work
     hand     foreachBatch(diffs joined to cached tables, toArrow)
     ours     the pipeline: filter, graph, outbox, a function as its sink
 

@@ -39,7 +39,7 @@ def is_by_key(keys: Keys, entry: Entry) -> bool:
 def resolve(
     running: RunningKeys, entry: Entry, sides: Mapping[int, Sides]
 ) -> tuple[dict[int, Sides], list[int]]:
-    """Find the rows that go, and note all keys; also give the rows that nobody can have."""
+    """Find the rows that go, and note all keys; also return the rows that no alias can have."""
     keys, by_key = running.keys, is_by_key(running.keys, entry)
     pres = {alias: by_row(each.pre, entry.length) for alias, each in sides.items()}
     posts = {alias: by_row(each.post, entry.length) for alias, each in sides.items()}

@@ -50,9 +50,9 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Feed:
-    """A batch's parts, how long its entries are, and which base diffs nobody feels.
+    """A batch's parts, how long its entries are, and which base diffs affect no alias.
 
-    `lost` are the base diffs that remove a row by a key which nobody has.
+    `lost` are the base diffs that remove a row by a key that no row has.
     """
 
     parts: tuple[Part, ...]

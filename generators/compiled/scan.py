@@ -2,9 +2,9 @@
 
 A reader has a state of its own (sources, wheels, block) over the graph's descriptors, so that
 readers do not disturb one another; it must not outlive the next change. Ranges of values are handed
-to whoever is ready, so that one value with a large part of the view holds nobody up. The arrays of
-a batch lie in the block that the kernel has filled (graph/compiled/memory/blocks.py), unless they
-would waste most of it.
+to the thread that is ready, so that one value with a large part of the view holds none up. The
+arrays of a batch lie in the block that the kernel has filled (graph/compiled/memory/blocks.py),
+unless they would waste most of it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Finds where the paths of a row break that the view does not have.
 
-    every alias has rows for it?     no: Nobody
+    every alias has rows for it?     no: NoRows
     walk from the rarest alias       an alias of which no row meets: Apart
                                      a condition that is TRUE on no path so far: Untrue
 
@@ -26,7 +26,7 @@ from joingraph.plan.model import Plan
 from joingraph.plan.program import Enter, Program, Test
 from joingraph.reads.access_paths import Everyone, Way, at_vertices, key_words
 from joingraph.reads.row_lookup import Asked, contradictions, known_keys
-from joingraph.reads.why_not import Apart, Break, Equal, Nobody, Unequal, Untrue
+from joingraph.reads.why_not import Apart, Break, Equal, NoRows, Unequal, Untrue
 
 Keys = Mapping[tuple[int, int], Word]  # (vertex, class there) -> the word that the row fixes
 
@@ -44,7 +44,7 @@ def why_not(graph: Graph, look: LookAhead, asked: Asked) -> list[Break]:
     programs = [paths_program(plan, way.alias, asked.conditions) for way in ways]
     pairs = list(zip(ways, programs, strict=True))
     begun = (candidates(graph, way, keys, program.tests) for way, program in pairs)
-    found += [Nobody(way.alias) for way, of in zip(ways, begun, strict=True) if not any(of)]
+    found += [NoRows(way.alias) for way, of in zip(ways, begun, strict=True) if not any(of)]
     if found:
         return found
     start, program = min(pairs, key=lambda pair: size(graph, pair[0]))

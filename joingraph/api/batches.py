@@ -57,7 +57,7 @@ class Batches:
     def applied(
         self, attempt: Attempt, record: Record, form: str, *, is_logged: bool
     ) -> tuple[int, ViewDiff]:
-        """Carry a batch out and log it, with its view diffs if somebody may ask for them again."""
+        """Carry a batch out and log it, with its view diffs if they may be asked for again."""
         self._check_size(record.entries, form)
         if form == "rows" and not is_logged and self._logs_ahead:
             number, diff = self._carried_out_logged(attempt, record)
@@ -166,7 +166,7 @@ class Batches:
         return refused, made_as_idiffs(idiffs)
 
     def from_rows(self, entries: Sequence[Entry], refused: Sequence[Refused]) -> FromRows:
-        """Return how a batch's i-diffs are made of its rows, if somebody asks for them."""
+        """Return how a batch's i-diffs are made of its rows, if they are asked for."""
         left = without(entries, refused)
         plan, keyed = self._live.view.plan, self._keyed
         return lambda changes: make_idiffs(plan, keyed, split(plan, keyed, left).diffs, changes)

@@ -324,7 +324,7 @@ class JoinGraph:
         return subscribe(self._live.journal, name, max_bytes=max_bytes, when_full=when_full)
 
     def subscribers(self) -> list[str]:
-        """Name those who are told of every batch."""
+        """Return the names of the subscribers, who get the view diffs of every batch."""
         with self._live.lock:
             return self._live.journal.subscribers()
 

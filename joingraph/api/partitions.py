@@ -2,8 +2,8 @@
 
     parts = graph.partitions(4, where="day > '2026-01-01'")
     parts[0].read()              here: from the graph in memory
-    pool.map(count, parts)       elsewhere: a part pickles to (moment, where, place), and whoever
-                                 unpickles it brings the folder's graph to that moment
+    pool.map(count, parts)       elsewhere: a part pickles to (moment, where, place); the process
+                                 that unpickles it brings the folder's graph to that moment
 
 Parts are cut by the order in which a graph keeps its tuples. All that open one snapshot and replay
 the same records have the same order; the graph that wrote them may have another, and so has one

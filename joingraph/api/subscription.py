@@ -1,4 +1,4 @@
-"""View diffs for somebody who comes back: in order, each until it is acknowledged.
+"""View diffs for a subscriber that comes back: in order, each until it is acknowledged.
 
     graph.subscribe("search")  ->  Subscription       made at its first use, with the next batch
         .next(timeout)         ->  ViewDiff           the next one, or None

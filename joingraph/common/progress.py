@@ -1,4 +1,4 @@
-"""Progress of long work, told to whoever asks; by default drawn where a person can see it.
+"""Progress of long work, told to a caller's function; by default drawn where a person can see it.
 
 kernels compiled: 3 of 8, about 6 s left         on a terminal, once it takes over a second
 """

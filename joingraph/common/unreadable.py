@@ -1,6 +1,6 @@
 """What json, struct, base64 and pyarrow raise for bytes that are not what they should be.
 
-Stored bytes are checked by their checksums first; whoever changes those too meets these.
+Stored bytes are checked by their checksums first; a forger of those too meets these.
 """
 
 from __future__ import annotations

@@ -173,7 +173,7 @@ def moments(data: BSMA) -> Iterator[Moment]:
 
 
 def subscribed(follower: pa.Table) -> dict[int, Timeline]:
-    """Choose the subscribers: those who follow fewest, whose timelines can be read."""
+    """Choose the subscribers: the users that follow fewest, whose timelines can be read."""
     follows = np.bincount(follower["followerId"].to_numpy(), minlength=USERS)
     chosen = np.argsort(follows, kind="stable")[:SUBSCRIBERS]
     return {user: Timeline(user) for user in chosen.tolist()}

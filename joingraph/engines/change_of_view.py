@@ -114,7 +114,7 @@ def is_never_null(expression: Expression, schema: pa.Schema) -> bool:
 
 
 def base_rows(table: Table, origin: Origin, batch: pa.RecordBatch) -> pa.Table:
-    """Make base rows of kept ones, each as often as it counts; columns nobody needs are NULL."""
+    """Make base rows of kept ones, each as often as it counts; unneeded columns are NULL."""
     at = np.repeat(np.arange(batch.num_rows), batch.column(COUNT).to_numpy())
     columns: Sequence[pa.Array] = [
         batch.column(column_name(origin.slots[field.name])).cast(field.type)

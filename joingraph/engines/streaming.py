@@ -1,4 +1,4 @@
-"""A batch whose view diffs are made as somebody takes them, in blocks of bounded size.
+"""A batch whose view diffs are made as they are taken, in blocks of bounded size.
 
     for block in graph.stream(batch): ...      the graph is in the middle of the batch till the end
 

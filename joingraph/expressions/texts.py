@@ -35,7 +35,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 class TooMuchText(Exception):
-    """The texts of some rows do not fit one array: whoever made it tries fewer rows at once."""
+    """The texts of some rows do not fit one array: the caller tries fewer rows at once."""
 
 
 def within_array(length: int) -> None:

@@ -49,7 +49,7 @@ class VertexValue:
 
     tuples[seat]   the join tuples of the alias with that seat at the vertex, in order of arrival
     live[seat]     exact look-ahead: how many of them can be completed away from here
-    waiting[seat]  global look-ahead: (join tuple, entry) flagged dead, as nobody live sits there
+    waiting[seat]  global look-ahead: (join tuple, entry) flagged dead, as no live tuple sits there
     """
 
     __slots__ = ("live", "tuples", "vertex", "waiting", "words")
@@ -69,7 +69,7 @@ class JoinTuple:
 
     key      the words of its vertex values, by which the graph finds it
     rows     projected tuple -> how many base rows
-    lacking  exact look-ahead, per entry: how many seats elsewhere have nobody live
+    lacking  exact look-ahead, per entry: how many seats elsewhere have no live tuple
     witness  global look-ahead: entry flagged dead -> the (vertex value, seat) that says so
     """
 
@@ -162,7 +162,7 @@ class Graph:
         return new
 
     def unlink(self, old: JoinTuple) -> None:
-        """Take a join tuple off its vertex values, and away those that nobody has any more."""
+        """Take a join tuple off its vertex values, and remove the values that no tuple has."""
         del self.tuples[old.alias][old.key]
         for value, seat in zip(old.values, self.seats[old.alias], strict=True):
             del value.tuples[seat][old]

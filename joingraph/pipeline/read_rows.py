@@ -87,7 +87,7 @@ def read_source(rows: pa.Table, source: Source, table: Table) -> SourceRows:
 
 
 def silent(source: Source) -> set[str]:
-    """Name the columns of META that nobody carries: 0 or NULL in every row, or told otherwise.
+    """Name the columns of META that no source carries: 0 or NULL in every row, or told otherwise.
 
     They cost more than the rows' own columns, most of all the texts and the number of a row in its
     Parquet file, which only tells halves of a pair apart: inserts have none. The lane of a row from

@@ -225,7 +225,7 @@ MIRRORED = {
 
 
 def narrowed(span: Span, sign: str, value: Any) -> Span:
-    """Take one more bound into account; NULL bounds nothing, its condition finds nobody anyway."""
+    """Take one more bound into account; NULL bounds nothing, its condition finds no row anyway."""
     if value is None:
         return span
     without = sign in ("less", "greater")

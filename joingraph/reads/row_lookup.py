@@ -1,4 +1,4 @@
-"""A view row that somebody asks about, as conditions on what the view keeps.
+"""A view row that is asked about, as conditions on what the view keeps.
 
     why(("bob", 9))  ->  words ('bob', 9)    conditions  F.fan = 'bob',  T.id = 9
 

@@ -50,7 +50,7 @@ class WhyPath(dict[str, dict[str, Value]]):
         return "\n".join(self._lines(0, "", ""))
 
     def _lines(self, alias: int, start: str, indent: str) -> Iterator[str]:
-        """Draw an alias and, below it, whoever the path meets from there."""
+        """Draw an alias and, below it, the aliases the path meets from there."""
         name = self._plan.aliases[alias].name
         values = ", ".join(
             f"{column} = {plain_text(value)}" for column, value in self[name].items()

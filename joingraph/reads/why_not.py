@@ -1,6 +1,6 @@
 """Why a row is not in the view: where its paths break, as a sentence each.
 
-    why_not(("bob", 9))  ->  [Nobody(T)]  ->  [(("T",), "no row of T with id = 9 in the graph")]
+    why_not(("bob", 9))  ->  [NoRows(T)]  ->  [(("T",), "no row of T with id = 9 in the graph")]
 
 Every form of the graph gives the breaks; the sentences are written here.
 """
@@ -30,7 +30,7 @@ class WhyNot(list[tuple[tuple[str, ...], str]]):
         )
 
 
-class Nobody(NamedTuple):
+class NoRows(NamedTuple):
     """No row of an alias has what the row asks of it."""
 
     alias: int
@@ -63,7 +63,7 @@ class Equal(NamedTuple):
     """The view has a row that SQL holds equal, yet it is not the same."""
 
 
-Break = Nobody | Unequal | Apart | Untrue | Equal
+Break = NoRows | Unequal | Apart | Untrue | Equal
 
 
 def breaks_text(plan: Plan, asked: Asked, breaks: Sequence[Break]) -> WhyNot:
@@ -75,7 +75,7 @@ def aliases(plan: Plan, found: Break) -> tuple[str, ...]:
     """Name the aliases that a break concerns, in the view's order."""
     names = [alias.name for alias in plan.aliases]
     match found:
-        case Nobody(alias):
+        case NoRows(alias):
             return (names[alias],)
         case Apart(near, alias, _):
             concerned = frozenset((names[near], names[alias]))
@@ -91,7 +91,7 @@ def aliases(plan: Plan, found: Break) -> tuple[str, ...]:
 def reason(plan: Plan, asked: Asked, found: Break) -> str:
     """Return what broke."""
     match found:
-        case Nobody(alias):
+        case NoRows(alias):
             return nobody_text(plan, asked, alias)
         case Unequal(one, other):
             return f"{brief(show(one))} and {brief(show(other))} are equal in every row of the view"
@@ -99,7 +99,7 @@ def reason(plan: Plan, asked: Asked, found: Break) -> str:
             names = " and ".join(plan.aliases[each].name for each in sorted((near, alias)))
             said = " and ".join(vertex_demands(plan, asked, vertex))
             at = f"{vertex_name(plan, plan.vertices[vertex])}{f' where {said}' if said else ''}"
-            return f"{names} have rows for it, but nobody meets at {at}"
+            return f"{names} have rows for it, but no two of them meet at {at}"
         case Untrue(test, false, null):
             if not aliases_of(test):
                 return f"{brief(show(test))} in no row of the view"

@@ -3,7 +3,7 @@
     sources -> filters as Spark SQL -> toArrow -> join graph (in the driver) -> outbox -> sinks
 
 Whatever needs pyspark is imported when it is first asked for, so that this package costs nothing
-to those who only import joingraph.
+to programs that only import joingraph.
 """
 
 from __future__ import annotations

@@ -200,7 +200,7 @@ def line(
     """Make a view's graph, with its outbox and sinks."""
     used = {alias.table for alias in view.definition.aliases}
     keyed = sorted(name for name in used if sources[name].by_key)
-    # A row known by its key alone may never have passed the filter, and then nobody misses it.
+    # A row known by its key alone may never have passed the filter, and then it is not missed.
     missing = "skip" if keyed else "error"
     by_row = any(getattr(sink, "by_row", False) for sink in sinks.values())
     options = Options(graphs.engine, missing, graphs.durability, keyed, by_row)

@@ -101,7 +101,7 @@ def translated(expression: Expression) -> SparkColumn | None:
 
 
 def widens(inner: Expression, type: pa.DataType) -> bool:
-    """Hold for casts that lose nothing, whoever does them."""
+    """True for casts that lose nothing in any system."""
     for is_one in (pa.types.is_signed_integer, pa.types.is_floating):
         if is_one(inner.type) and is_one(type):
             return bool(inner.type.bit_width <= type.bit_width)
@@ -129,7 +129,7 @@ def used(view: View, table: Table) -> set[str]:
 def pruned(view: View) -> View:
     """Make the same view over tables that have only the columns it reads.
 
-    Its text may name others, in a subquery that hands them to nobody; then all columns stay.
+    Its text may name others, in a subquery that hands them on to no output; then all columns stay.
     """
     tables = {name: narrow(view, table) for name, table in view.tables.items()}
     try:

@@ -1,7 +1,7 @@
 """Which parts of a SELECT, a join and a table reference are taken; all others are refused by name.
 
 The lists say what is known, not what is forbidden: a part that sqlglot learns to parse tomorrow
-is refused until somebody decides what it means for a view.
+is refused until it is decided what it means for a view.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def query(node: exp.Expr, binder: Binder, context: Context) -> Fields:
 
 
 def check_unused(binder: Binder) -> None:
-    """Flatten the queries of WITH that nobody names, for their errors alone."""
+    """Flatten the queries of WITH that are not named, for their errors alone."""
     for cte in reversed(binder.ctes):
         if not cte.used:
             spare = Binder(binder.tables, binder.dialect)

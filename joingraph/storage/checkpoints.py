@@ -26,7 +26,7 @@ from joingraph.storage.open_graph import write_beside
 
 SNAPSHOT_AFTER = 64 << 20  # bytes of log
 SHARE = 4  # of the last snapshot's file, that the log has to reach as well
-NICE = 5  # a snapshot is in nobody's way
+NICE = 5  # a snapshot is in the way of no other process
 log = logging.getLogger("joingraph")
 # A child forked amid the start would keep the ends of pipes that the parent waits to see closed.
 STARTING = RLock()
@@ -87,7 +87,7 @@ class Snapshots:
                 self._thread.start()
 
     def _try(self, checkpoints: Checkpoints) -> None:
-        """Take one that nobody waits for: what fails is told, and tried again later."""
+        """Take one in the background: what fails is told, and tried again later."""
         try:
             self.take()
             self.failure, self._failed_at = None, 0

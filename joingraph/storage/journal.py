@@ -1,10 +1,10 @@
-"""What a graph's history is for: numbers, positions, and view diffs for those who come back.
+"""What a graph's history is for: numbers, positions, and view diffs for subscribers that come back.
 
     a batch  ->  is its position known? then its view diffs of then
              ->  else, once applied, its record: logged, noted in the state, told to subscribers
 
 The journal puts a store (where records go) and a state (what they add up to) together. Its
-condition is built on the graph's lock: whoever changes something holds it.
+condition is built on the graph's lock: the caller that changes something holds it.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ def write_beside(path: Path, number: int, is_wanted: Callable[[], bool]) -> None
 
 
 def wanted(blocks: Iterable[Block], is_wanted: Callable[[], bool]) -> Iterator[Block]:
-    """Yield blocks as long as somebody wants them; the last look is just before the end."""
+    """Yield blocks as long as they are wanted; the last look is just before the end."""
     yield from blocks
     if not is_wanted():
         raise StoreError("the process that wanted this snapshot is gone")

@@ -5,7 +5,7 @@
 
 Numbers count on from 1 without a gap. `durable` is the last number that was known to be on the
 disk when this one was written: a damaged record below it had been acknowledged. The streams are
-the sides of the batch's entries, then its view diffs if somebody may ask for them again.
+the sides of the batch's entries, then its view diffs if they may be asked for again.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Record(NamedTuple):
 
     @property
     def kept_bytes(self) -> int | None:
-        """Return what its view diffs take in the log; None if nobody may ask for them."""
+        """Return what its view diffs take in the log; None if they cannot be asked for."""
         if self.changes is not None:
             return int(self.changes.nbytes)
         return 0 if self.is_remade else self.changes_bytes

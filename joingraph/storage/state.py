@@ -22,7 +22,7 @@ from joingraph.storage.record import Record
 
 @dataclass
 class Subscriber:
-    """Somebody who wants view diffs: acknowledged up to `acked`; how much may wait, and then."""
+    """A subscriber to view diffs: acknowledged up to `acked`; how much may wait, and then."""
 
     acked: int
     bytes: int
@@ -73,7 +73,7 @@ class State:
         return self.subscribers[name]
 
     def wanted_after(self) -> int | None:
-        """Return the sequence number behind which somebody waits for view diffs; None if nobody."""
+        """Return the sequence number behind which a subscriber waits; None if none does."""
         waiting = [each.acked for each in self.subscribers.values() if each.dropped is None]
         return min(waiting, default=None)
 

@@ -32,7 +32,7 @@ from joingraph.view_diffs.view_diff import META, change_table
 
 @dataclass(frozen=True, slots=True)
 class Factorised:
-    """The view diffs of a batch: a table for each changed alias, and rows that nobody factorised.
+    """The view diffs of a batch: a table for each changed alias, and rows that are not factorised.
 
     Rows are what an update does whose effect ties all branches together, and everything in a batch
     that was not asked for in this form.

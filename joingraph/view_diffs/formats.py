@@ -33,6 +33,6 @@ def made_as_idiffs(found: IDiffs) -> Forms:
 
 
 def made_factorised(found: Factorised, idiffs: FromRows) -> Forms:
-    """Nested lists multiply out to rows, when somebody asks for them."""
+    """Nested lists multiply out to rows, when they are asked for."""
     rows = cache(found.flatten)
     return Forms(made_of(rows), lambda: idiffs(rows()), lambda: found)

@@ -112,8 +112,10 @@ class IDiffs:
         return {(part.alias, part.kind): part.table for part in self.parts}
 
 
-def apply_idiffs(target: Target, idiffs: IDiffs, table: TableName | None = None) -> Target:
-    """Apply i-diffs to an Arrow table, and give the new one; or to a table behind a connection.
+def apply_idiffs(target: Target, idiffs: object, table: TableName | None = None) -> Target:
+    """Apply `ViewDiff.idiffs()` to an Arrow table, or to a table behind a connection.
+
+    Return the new Arrow table, or the connection.
 
     >>> feed = pa.table({"fan": ["bob", "eve"], "tweetId": [7, 7], "text": ["a", "a"]})
     >>> text = pa.table({"tweetId": [7], "text": ["b"]})
@@ -121,13 +123,12 @@ def apply_idiffs(target: Target, idiffs: IDiffs, table: TableName | None = None)
     >>> apply_idiffs(feed, update)["text"].to_pylist()
     ['b', 'b']
     """
-    given: object = idiffs
-    if not isinstance(given, IDiffs):
+    if not isinstance(idiffs, IDiffs):
         raise TypeError(
             "apply_idiffs(target, idiffs) takes what ViewDiff.idiffs() gives; found"
-            f" {type(given).__name__}"
+            f" {type(idiffs).__name__}"
         )
-    return given.apply_idiffs(target, table)
+    return idiffs.apply_idiffs(target, table)
 
 
 @dataclass(frozen=True, slots=True)

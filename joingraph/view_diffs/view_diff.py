@@ -85,7 +85,7 @@ class Forms(NamedTuple):
     rows: Callable[[], DiffRows] | None
     idiffs: Callable[[], IDiffs] | None = None
     factorised: Callable[[], Factorised] | None = None
-    net: Callable[[pa.Table], pa.Table] | None = None  # folds rows faster than anybody could
+    net: Callable[[pa.Table], pa.Table] | None = None  # folds rows faster than a caller could
 
 
 def made_of(table: Callable[[], pa.Table]) -> Callable[[], DiffRows]:

@@ -123,7 +123,7 @@ class CompiledEngine(Indexed):
         """Apply a batch; after an exception, `undo` takes back what was done of it.
 
         Most batches miss no row. Whether one does is seen on the way, and then it is taken back;
-        but if somebody must be `ready` for what is left out, it is looked for beforehand.
+        but if a caller must be `ready` for what is left out, it is looked for beforehand.
         """
         feed = self._fed(entries)
         if ready is None and not skip and not feed.lost:
@@ -246,14 +246,14 @@ class CompiledEngine(Indexed):
         return self._admit(entries, skip=True).refused
 
     def _fed(self, entries: Sequence[Entry]) -> Feed:
-        """Filter a batch, which begins here: nobody but the graph's rows holds texts."""
+        """Filter a batch, which begins here: only the graph's rows hold texts."""
         self._sweep()
         feed = self._read(entries)
         self._make_room(feed.rows)
         return feed
 
     def _sweep(self) -> None:
-        """Forget texts that nobody has any more, if it is time to."""
+        """Forget texts that no row has, if it is time to."""
         if self.sweeper.is_due():
             self._sweep_now()
 

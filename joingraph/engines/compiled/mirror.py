@@ -1,4 +1,4 @@
-"""The compiled graph as plain objects, each made when somebody comes to it: for rare questions.
+"""The compiled graph as plain objects, each made when it is reached: for rare questions.
 
 A walk that looks for broken paths asks more of the graph than reads do, and is short: it goes over
 the plain form (joingraph/graph/join_graph.py), of which only what it visits is ever made.
@@ -42,7 +42,7 @@ class Mirror(Graph):
         return int(self.walker.memory.alias(alias)[f.A_ROWS])
 
     def value_of(self, vertex: int, identity: int, words: Row) -> VertexValue:
-        """Return the vertex value with an id, made if nobody came to it before."""
+        """Return the vertex value with an id, made if it was not reached before."""
         known = self.values[vertex].get(words)
         if known is None:
             known = self.values[vertex][words] = VertexValue(vertex, words, 0)

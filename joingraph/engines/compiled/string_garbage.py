@@ -6,7 +6,7 @@ It is done when as many bytes of text have come since the last time as were kept
 takes to make the way through all rows worth it. So a diff pays its share, and what is forgotten is
 never more than what is there, but for a few megabytes.
 
-In: a graph at rest, between two batches. Whoever holds ids must take them from rows that are there:
+In: a graph at rest, between two batches. A holder of ids must take them from rows that are there:
 an undone batch would not, so the last one can no longer be undone.
 """
 

@@ -3,7 +3,7 @@
     tweet/1.parquet 40 MB   done       40 of 100 MB, 8 MB/s, about 8 s left
     tweet/2.parquet 60 MB   waits
 
-Files are counted by their bytes, which are known before anybody reads them. Sources that are not
+Files are counted by their bytes, which are known before they are read. Sources that are not
 folders of this machine are not counted. What came with earlier runs is done, and says nothing of
 how fast this one is.
 """

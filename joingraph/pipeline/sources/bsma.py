@@ -5,7 +5,7 @@
 
 The model, for U users, and T tweets and R retweets in 30 days (dates are milliseconds):
 - follower: user u is followed by a share of all in proportion to (u + 1) ** -0.8, so user 0 is the
-  most popular; nobody is followed by more than the U - 1 others; the pairs are distinct.
+  most popular; no user is followed by more than the U - 1 others; the pairs are distinct.
 - tweet: a Poisson process, given that T fall into the 30 days; authors are uniform. The first
   tweet opens the period, so that every retweet has something to repeat.
 - retweet: a Poisson process too; users are uniform. One in five repeats a retweet, the others a

@@ -7,7 +7,7 @@
 Alias A is keyed exactly when for each column of its declared key the view outputs that column, or
 one that the join classes hold equal to it and whose type holds all its values. What the other
 aliases output does not matter. `own` columns are computed from A alone, so in any state of the view
-all rows with one key of A agree on them; a column by which another alias is named is nobody's own.
+all rows with one key of A agree on them; a column by which another alias is named has no owner.
 The rest of A, by which rows meet or are told apart, is `binding`: when it changes, rows change.
 """
 

@@ -62,7 +62,7 @@ def session(
             )
         return found
     prepare()
-    # Spark would make it where we stand, for tables that nobody has asked for.
+    # Spark would make it where we stand, for tables that were not asked for.
     warehouse = {
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "joingraph-warehouse")
     }

@@ -174,5 +174,5 @@ def condition(filter: Filter, view: View) -> str:
 
 
 def is_plain(type: pa.DataType) -> bool:
-    """Hold for types whose values and order are the same to everybody."""
+    """True for types whose values and order are the same in every system."""
     return bool(pa.types.is_integer(type) or pa.types.is_string(type))

@@ -4,7 +4,7 @@
     offsets          {"seq": 4}          {"seq": 6}       a micro-batch is what lies between two
     commit(6)   ->   a note beside the graph              its writer acknowledges 6   (acks)
 
-An offset is a sequence number, so a micro-batch that is read again is the same. Whoever writes the
+An offset is a sequence number, so a micro-batch that is read again is the same. The writer of the
 graph keeps what the subscriber has not acknowledged; the log alone is read, no graph is made.
 """
 

@@ -32,5 +32,5 @@ class Mistake(Refusal):
         super().__init__(node, text, "")
 
     def sentence(self) -> str:
-        """Return what is wrong, in the words of whoever found it."""
+        """Return what is wrong, in the words of the rule that found it."""
         return self.what

@@ -313,7 +313,7 @@ class Disk:
         return Moment(self.path, self.found.number, since, self.identity.graph)
 
     def forget(self, before: int) -> None:
-        """Remove the log's segments that neither the snapshot nor anybody else needs."""
+        """Remove the log's segments that neither the snapshot nor a subscriber needs."""
         oldest = self.writing.forget(min(before, self.found.number + 1))
         if oldest > self._oldest:
             for number in [n for n, at in self._answers.items() if at[0] < oldest]:

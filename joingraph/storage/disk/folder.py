@@ -3,7 +3,7 @@
     lock                            who writes (lock.py)
     snapshot-00000000000000000042   the graph after record 42 (snapshot.py)
     log-00000000000000000043        records 43 and on (segment.py)
-    *.new                           not finished; whoever writes removes it
+    *.new                           not finished; the writer removes it
 
 Every file begins with the graph's identity, so that files of two graphs are not mixed up. Names
 are made of numbers alone: nothing that is read from a file leads anywhere.

@@ -74,7 +74,7 @@ def claim(descriptor: int, folder: Path) -> None:
                 f"{folder} is being written by {holder or 'another process'}; close the graph"
                 " there, or read it from here with joingraph.open(path, readonly=True)"
             )
-        # It may be a graph that nobody refers to any more, as after an interrupt; or one that was
+        # It may be a graph without any reference to it, as after an interrupt; or one that was
         # closed, and a child that was forked just now has not let go of its copy yet.
         gc.collect()
         time.sleep(PATIENCE_S / 20)

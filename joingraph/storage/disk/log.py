@@ -100,7 +100,7 @@ class Log:
         self._firsts = self.folder.segments()
 
     def _enter(self, end: End) -> None:
-        """Go on in a segment, once nobody flushes the one before."""
+        """Go on in a segment, once the one before is not being flushed."""
         with self._flush:
             old, self.end = self.end.file, end
             old.close()

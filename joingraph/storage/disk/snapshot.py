@@ -100,7 +100,7 @@ class Snapshot:
     def arrays(self, stamp: str) -> dict[str, Part]:
         """Return the arrays, if their names begin so, once all were checked; none if one is wrong.
 
-        Nor are there any if they were sealed by somebody else, or elsewhere.
+        Nor are there any if they were sealed by another user, or elsewhere.
         """
         if not any(name.startswith(stamp) for name in self.array_places):
             return {}

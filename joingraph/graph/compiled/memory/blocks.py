@@ -1,4 +1,4 @@
-"""Blocks that Arrow arrays lie in, filled again once nobody has them any more.
+"""Blocks that Arrow arrays lie in, filled again once no array refers to them.
 
     take -> kernels fill it -> lend -> arrays over it -> the last of them dies -> take ...
 
@@ -54,7 +54,7 @@ class Blocks:
         self.free.clear()
 
     def give(self, block: Region) -> None:
-        """Take back a block that nobody has any more."""
+        """Take back a block that no array refers to."""
         if len(self.free) < self.kept:
             self.free.append(block)
 

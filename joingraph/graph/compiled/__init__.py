@@ -1,13 +1,14 @@
-"""The compiled join graph: the same graph as the reference form, in flat memory and machine code.
+"""The compiled join graph: the same graph as the plain form, in flat memory.
 
-    layout      Plan -> where every word of the graph lies, as one descriptor of int64
-    memory      reservations of address space that fill as they are touched
-    intrinsics  the few machine operations: load, store, prefetch, copy or fill eight words
-    table, lists, link, lookahead      vertex values, their lists, base rows, live counts
-    places, load                       an index of long lists; many rows at once, by counting
-    odometer, run, hints               the plan-looping form: one code for all views
-    codegen, linker, ahead, modules    a view's own kernels: text, cache on disk, compilation
-    engine                             batches in, blocks of view rows out
+    layout.py, fields.py        plan -> where every word of the graph lies, and its name
+    vertex_table.py, entries.py, lists.py, list_index.py     vertex values and their lists
+    live_flags.py               look-ahead: the live entries of each list come first
+    ops.py, op_rows.py          what compiled stages hand on: ops over rows of words
+    prefetch.py                 asks for the memory that later ops will touch
+    key_index.py, sorted_index.py     indexes of base keys, and of output columns
+    memory/  values/  machine/  address space; words of Arrow columns; machine operations
 
-Nothing here is imported by `import joingraph`: numba costs half a second.
+The kernels that change the graph are in maintainers/compiled, those that walk it in
+generators/compiled, the one that does both in engines/compiled/maintain.py. `import joingraph`
+imports none of it: numba costs half a second.
 """

@@ -41,3 +41,13 @@ def test_every_folder_of_code_stands_in_the_floor_plan() -> None:
         for folder in [ROOT / top, *(ROOT / top).rglob("*/")]:
             if (folder / "__init__.py").exists():
                 assert f"{folder.name}/" in plan, f"{folder} is not in the floor plan"
+
+
+def test_the_traversals_of_look_ahead_are_there() -> None:
+    traversals = TEXT.split("own traversals.")[1].split("## ")[0]
+    places = re.findall(r"`([\w/]+/\w+\.py)`((?:,? (?:and )?`[\w.]+`)*)", traversals)
+    assert len(places) > 5
+    for path, names in places:
+        found = next(each for each in (ROOT / path, ROOT / "joingraph" / path) if each.exists())
+        for name in re.findall(r"`([\w.]+)`", names):
+            assert f"def {name.split('.')[-1]}(" in found.read_text("utf-8"), (path, name)

@@ -114,6 +114,15 @@ def test_spark_fails_in_ansi_mode(text: str) -> None:
         answers(text)
 
 
+def test_zeros_of_either_sign_are_constants_of_their_own() -> None:
+    for _ in range(2):
+        assert answers("1 / (-0.0::DOUBLE)", "duckdb") == [-math.inf]
+        assert answers("1 / 0", "duckdb") == [math.inf]
+    assert Literal(0.0, pa.float64()) != Literal(-0.0, pa.float64())
+    assert Literal(math.nan, pa.float64()) == Literal(math.nan, pa.float64())
+    assert Literal(1, pa.int32()) == Literal(1, pa.int32()) != Literal(1, pa.int64())
+
+
 @pytest.mark.parametrize(
     ("dialect", "text", "answer"),
     [

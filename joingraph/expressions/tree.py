@@ -36,12 +36,22 @@ class Column:
         return hash((self.alias, self.name))  # Arrow takes long to hash a type
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Literal:
-    """A constant; NULL has the type that its place asks for."""
+    """A constant; NULL has the type that its place asks for.
+
+    Constants are equal if they are the same word: 0.0 and -0.0, which Python calls equal, are not.
+    """
 
     value: Value
     type: pa.DataType
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Literal) or self.type != other.type:
+            return False
+        if isinstance(self.value, float) and isinstance(other.value, float):
+            return self.value.hex() == other.value.hex()
+        return self.value == other.value
 
     def __hash__(self) -> int:
         return hash(self.value)

@@ -112,7 +112,7 @@ class Snapshots:
 
     def _run_beside(self, path: Path, number: int) -> None:
         """Run a process that writes a snapshot, and wait for it."""
-        roots = [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
+        roots = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
         asked = "-m", "joingraph.storage.checkpoints", str(path), str(number), str(os.getpid())
         with STARTING:
             process = self._process = subprocess.Popen(

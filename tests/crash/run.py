@@ -158,8 +158,8 @@ def write_beside(path: Path, engine: str) -> Path:
     root = Path(__file__).parent.parent.parent
     path.write_text(
         f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(root)!r})\n"
-        "from joingraph import snapshots\nfrom tests.crash.run import get_ready\n"
-        f"get_ready({engine!r})\nsys.exit(snapshots.main(*sys.argv[3:]))\n"
+        "from joingraph.storage import checkpoints\nfrom tests.crash.run import get_ready\n"
+        f"get_ready({engine!r})\nsys.exit(checkpoints.main(*sys.argv[3:]))\n"
     )
     path.chmod(0o700)
     return path

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
 import sys
 import threading
 import time
@@ -13,6 +15,8 @@ import pytest
 
 import joingraph as jg
 from joingraph.storage.disk import disk
+from tests.crash.feed import view
+from tests.crash.run import write_beside
 
 VIEW = jg.View("SELECT r.a, r.text FROM r", {"r": "CREATE TABLE r (a BIGINT, text STRING)"})
 AFTER = 20_000  # bytes of log
@@ -118,3 +122,15 @@ def test_a_graph_is_closed_without_waiting_for_one(
     assert not running()
     with jg.open(tmp_path / "g") as opened:
         assert opened.count() == 10
+
+
+def test_the_program_of_the_campaign_of_kills_writes_a_snapshot(tmp_path: Path) -> None:
+    """Lives with such a program are too rare among the few kills of the suite."""
+    with jg.JoinGraph(view(), tmp_path / "g", engine="reference") as graph:
+        program = write_beside(tmp_path / "beside", "reference")
+        done = subprocess.run(
+            [program, "-m", "its name", str(tmp_path / "g"), "0", str(os.getpid())],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, "")
+        assert graph.count() == 0

@@ -52,6 +52,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "functions.md"
         ("ROUND(-2.5D)", "DOUBLE", -3.0),
         ("ROUND(2.675D, 2)", "DOUBLE", 2.68),
         ("FLOOR(-1.5D)", "BIGINT", -2),
+        ("FLOOR(CAST('NaN' AS DOUBLE))", "BIGINT", 0),
         ("CEIL(1.2)", "DECIMAL(2,0)", Decimal(2)),
         ("SIGN(-5)", "DOUBLE", -1.0),
         ("LN(0D)", "DOUBLE", None),
@@ -107,6 +108,9 @@ def test_spark_computes(text: str, type: str, answer: Value) -> None:
         "CAST('1.5' AS INT)",
         "CAST('x' || '' AS DATE)",
         "CAST(123.4 AS DECIMAL(3,1))",
+        "CAST(-2509712451 AS DECIMAL(38,38))",
+        "CAST(DATE '1970-01-01' + 2147483000 AS TIMESTAMP)",
+        "DATEDIFF(DATE '1970-01-01' + 2147483000, DATE '0001-01-01')",
     ],
 )
 def test_spark_fails_in_ansi_mode(text: str) -> None:
@@ -135,6 +139,8 @@ def test_zeros_of_either_sign_are_constants_of_their_own() -> None:
         ("postgres", "SUBSTRING('hello', -1, 4)", "he"),
         ("postgres", "LEFT('hello', -2)", "hel"),
         ("postgres", "ROUND(2.5::FLOAT8)", 2.0),
+        ("postgres", "2.5::FLOAT8 * 0", 0.0),
+        ("postgres", "SIGN(-1.50)", Decimal("-1.00")),
         ("postgres", "DATE '2024-03-01' - DATE '2024-02-01'", 29),
         ("sqlite", "-7 / 2", -3),
         ("sqlite", "1 / 0", None),

@@ -152,10 +152,7 @@ def _without_underflow(function: Function) -> Function:
         result = function(args, type)
         zero = pa.scalar(0, type)
         lost = pc.and_(pc.equal(result, zero), pc.not_equal(args[0], zero))
-        if function is multiply:
-            lost = pc.and_(lost, pc.not_equal(args[1], zero))
-        else:
-            lost = pc.and_(lost, pc.is_finite(args[1]))
+        lost = pc.and_(lost, pc.and_(pc.not_equal(args[1], zero), pc.is_finite(args[1])))
         if pc.any(lost).as_py():
             raise Fault(f"the result is too small for {sql_name(type)}")
         return result

@@ -29,6 +29,7 @@ from joingraph.expressions.functions.decimals import EXACT, fit, rescale
 from joingraph.expressions.functions.fault import Datum, Fault, Function, columns
 from joingraph.expressions.functions.parsing import is_doubtful, parse, read_prefix, trim_controls
 from joingraph.expressions.functions.printing import to_text
+from joingraph.expressions.order import DAY_MICROSECONDS
 from joingraph.expressions.types import FLOATS, INTEGERS, decimal_of, sql_name
 
 Converted = tuple[pa.Array, pa.Array]  # the answers, and which rows have none
@@ -47,6 +48,8 @@ def convert(values: pa.Array, type: pa.DataType) -> Converted:
         return _decimal_to_float(values, type), _none(values)
     if type in INTEGERS and values.type in INTEGERS:
         return _within(values, type)
+    if pa.types.is_date(values.type):
+        return _to_timestamp(values, type)
     return pc.cast(values, type, safe=False), _none(values)
 
 
@@ -93,12 +96,12 @@ def scaled(values: pa.Array, type: pa.DataType) -> Converted:
 
 
 def saturate(args: Sequence[Datum], type: pa.DataType) -> Datum:
-    """A real as an integer: cut, and held at the limits."""
+    """A real as an integer: cut, and held at the limits; NaN is 0, as in Java."""
     (values,) = columns(args)
     info = np.iinfo(str(type))
     low = pc.less_equal(values, pa.scalar(float(info.min)))
     high = pc.greater_equal(values, pa.scalar(float(info.max)))
-    inside = pc.if_else(pc.or_(low, high), pa.scalar(0.0), values)
+    inside = pc.if_else(pc.or_(pc.or_(low, high), pc.is_nan(values)), pa.scalar(0.0), values)
     whole = pc.cast(pc.trunc(inside), type)
     limits = pc.if_else(low, pa.scalar(info.min, type), pa.scalar(info.max, type))
     return pc.if_else(pc.or_(low, high), limits, whole)
@@ -112,6 +115,13 @@ def prefix(args: Sequence[Datum], type: pa.DataType) -> Datum:
 
 def _none(values: pa.Array) -> pa.Array:
     return pa.repeat(FALSE, len(values))
+
+
+def _to_timestamp(values: pa.Array, type: pa.DataType) -> Converted:
+    """Convert dates; those beyond the range of timestamps have no answer."""
+    days, last = values.cast(pa.int32()), (2**63 - 1) // DAY_MICROSECONDS
+    bad = pc.greater(pc.abs(days.cast(pa.int64())), pa.scalar(last))
+    return pc.cast(values, type, safe=False), bad
 
 
 def _within(values: pa.Array, type: pa.DataType) -> Converted:

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from joingraph.expressions.functions.arrow import pc
 from joingraph.expressions.functions.fault import Datum, Fault, Function
+from joingraph.expressions.types import sql_name
 
 _OUT_OF_RANGE = "the result is out of the range of dates"
 
@@ -31,24 +32,28 @@ def second_exact(args: Sequence[Datum], type: pa.DataType) -> Datum:
     return pc.multiply(pc.cast(total, pa.decimal128(19, 0)), millionth).cast(type)
 
 
-def add_days(args: Sequence[Datum], type: pa.DataType) -> Datum:
-    """A date some days later."""
-    try:
-        days = pc.add_checked(args[0].cast(pa.int32()).cast(pa.int64()), args[1].cast(pa.int64()))
-        return days.cast(pa.int32()).cast(pa.date32())
-    except pa.ArrowInvalid as error:
-        raise Fault(_OUT_OF_RANGE) from error
+def _moved_days(kernel: Callable[[Datum, Datum], Datum]) -> Function:
+    def apply(args: Sequence[Datum], type: pa.DataType) -> Datum:
+        try:
+            days = kernel(args[0].cast(pa.int32()).cast(pa.int64()), args[1].cast(pa.int64()))
+            return days.cast(pa.int32()).cast(pa.date32())
+        except pa.ArrowInvalid as error:
+            raise Fault(_OUT_OF_RANGE) from error
+
+    return apply
 
 
-def subtract_days(args: Sequence[Datum], type: pa.DataType) -> Datum:
-    """A date some days earlier."""
-    return add_days((args[0], pc.negate(args[1].cast(pa.int64()))), type)
+add_days = _moved_days(pc.add_checked)
+subtract_days = _moved_days(pc.subtract_checked)
 
 
 def days_between(args: Sequence[Datum], type: pa.DataType) -> Datum:
     """How many days the first date is later than the second."""
     late, early = (each.cast(pa.int32()).cast(pa.int64()) for each in args)
-    return pc.subtract(late, early).cast(type)
+    try:
+        return pc.subtract(late, early).cast(type)
+    except pa.ArrowInvalid as error:
+        raise Fault(f"the result does not fit {sql_name(type)}") from error
 
 
 def add_micros(args: Sequence[Datum], type: pa.DataType) -> Datum:

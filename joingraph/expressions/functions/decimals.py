@@ -35,6 +35,8 @@ def rescale(values: Datum, type: pa.DataType) -> Datum:
     if values.type.scale > type.scale:  # one digit more, as 9.5 becomes 10
         roomy = pa.decimal256(values.type.precision + 1, values.type.scale)
         values = pc.round(values.cast(roomy), type.scale, round_mode="half_towards_infinity")
+    elif values.type.precision + type.scale - values.type.scale > DECIMAL_DIGITS:
+        values = values.cast(pa.decimal256(76, values.type.scale))  # 128 bits wrap unnoticed
     try:
         return values.cast(type)
     except pa.ArrowInvalid as error:

@@ -19,6 +19,8 @@ def sign(args: Sequence[Datum], type: pa.DataType) -> Datum:
     result = pc.sign(args[0])
     if pa.types.is_floating(result.type) and pa.types.is_integer(type):
         result = pc.if_else(pc.is_nan(result), pa.scalar(0, result.type), result)
+    if pa.types.is_decimal(type):
+        return rescale(result.cast(pa.int8()).cast(pa.decimal128(3, 0)), type)
     return result if result.type == type else result.cast(type)
 
 

@@ -71,6 +71,8 @@ PAGE = Path(__file__).parent.parent / "docs" / "functions.md"
         ("LTRIM('x', 'xxa')", "STRING", "a"),
         ("'a_b' LIKE 'a\\_b'", "BOOLEAN", True),
         ("'axb' LIKE 'a\\_b'", "BOOLEAN", False),
+        ("YEAR(DATE '1970-01-01' + 11248737)", "INT", 32767),
+        ("YEAR(DATE '1970-01-01' - 12687428)", "INT", -32767),
         ("DATE '2024-02-28' + 2", "DATE", dt.date(2024, 3, 1)),
         ("DATE '2024-03-01' - INTERVAL 1 DAY", "DATE", dt.date(2024, 2, 29)),
         ("DATEDIFF(DATE '2024-03-01', DATE '2024-02-28')", "INT", 2),
@@ -110,6 +112,8 @@ def test_spark_computes(text: str, type: str, answer: Value) -> None:
         "CAST(123.4 AS DECIMAL(3,1))",
         "CAST(-2509712451 AS DECIMAL(38,38))",
         "CAST(DATE '1970-01-01' + 2147483000 AS TIMESTAMP)",
+        "YEAR(DATE '1970-01-01' + 11248738)",
+        "YEAR(DATE '1970-01-01' - 12687429)",
         "DATEDIFF(DATE '1970-01-01' + 2147483000, DATE '0001-01-01')",
     ],
 )

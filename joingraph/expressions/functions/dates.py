@@ -16,6 +16,7 @@ from joingraph.expressions.row_values import EPOCH_DAY
 from joingraph.expressions.tree import Call
 from joingraph.expressions.types import INTEGERS, TIMESTAMP, sql_name
 
+_DAYS_OF_YEARS = (-12_687_428, 11_248_737)  # -32767-01-01 and 32767-12-31
 _OUT_OF_RANGE = "the result is out of the range of dates"
 
 
@@ -27,6 +28,15 @@ def _field(kernel: Callable[[Datum], Datum]) -> Function:
         )
 
     return apply
+
+
+def year(args: Sequence[Datum], type: pa.DataType) -> Datum:
+    """The year; Arrow's has 16 bits, and wraps."""
+    days = pc.cast(args[0], pa.date32(), safe=False).cast(pa.int32())
+    first, last = (pa.scalar(each, pa.int32()) for each in _DAYS_OF_YEARS)
+    if pc.any(pc.or_(pc.less(days, first), pc.greater(days, last))).as_py():
+        raise Fault("the year is out of the range of years")
+    return _field(pc.year)(args, type)
 
 
 def second_exact(args: Sequence[Datum], type: pa.DataType) -> Datum:
@@ -117,7 +127,7 @@ def _moved(plain: Plain, units: pa.DataType) -> Maker:
 
 
 DATES: dict[str, Entry] = {
-    "year": Entry(_field(pc.year), of_one(_of_day(lambda day: day.year))),
+    "year": Entry(year, of_one(_of_day(lambda day: day.year))),
     "month": Entry(_field(pc.month), of_one(_of_day(lambda day: day.month))),
     "day": Entry(_field(pc.day), of_one(_of_day(lambda day: day.day))),
     "hour": Entry(_field(pc.hour), of_one(_of_time(3_600_000_000, 24))),

@@ -60,10 +60,14 @@ def _form(expression: Expression, places: Mapping[Expression, int]) -> OfRow | N
     if expression in places:
         return itemgetter(places[expression])
     assert isinstance(expression, Call), "a row holds every column that is read"
-    args = [_form(arg, places) for arg in expression.args]
-    forms = [arg for arg in args if arg is not None]
+    forms: list[OfRow] = []
+    for arg in expression.args:
+        form = _form(arg, places)
+        if form is None:
+            return None
+        forms.append(form)
     entry = LAZY.get(expression.function) or FUNCTIONS[expression.function]
-    return entry.row(expression, forms) if len(forms) == len(args) else None
+    return entry.row(expression, forms)
 
 
 def _read(expression: Expression, places: Mapping[Expression, int]) -> Iterator[Expression]:

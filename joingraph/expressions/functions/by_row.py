@@ -6,7 +6,7 @@ A maker looks at a call's types and constants once and returns a plain function 
 where plain Python does not compute just what the column form does. `of_one`, `of_two` and
 `of_nulls` make a row form of it: that takes what computes the call's arguments of a row, and
 returns what computes the call. All arguments are computed before NULL is looked for, as by
-column: the second may raise.
+column: the second may raise. `of_nulls(always(None))` stands for no row form at all.
 
 Where the column form raises a Fault, a plain function raises one of UNANSWERED; it may also do so
 where it would be long to compute what the column form answers.

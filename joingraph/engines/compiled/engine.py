@@ -18,10 +18,10 @@ from joingraph.common.errors import DiffError, LimitError
 from joingraph.engines.compiled.batches import ALL, IN_PART, NOTHING, Admitted, MissedError, Run
 from joingraph.engines.compiled.expire import expired
 from joingraph.engines.compiled.indexes import Indexed
-from joingraph.engines.compiled.limit import Room
 from joingraph.engines.compiled.mirror import Mirror
 from joingraph.engines.compiled.row_blocks import dump_rows, repeated
-from joingraph.engines.compiled.size import stats
+from joingraph.engines.compiled.sizes.limit import Room
+from joingraph.engines.compiled.sizes.size import stats
 from joingraph.engines.compiled.string_garbage import Sweeper
 from joingraph.engines.contract import Applied, Blocks, Ready
 from joingraph.expressions.tree import Expression

@@ -207,6 +207,33 @@ def emit(st: int, ad: int, row: int, weight: int) -> int:
 
 
 @kernel
+def walk_linked(st: int, end: int) -> int:
+    """Emit the paths of inserts that are linked already, to the last one or to a full block.
+
+    The state is a walker's own, and the graph stands still: no word but the state's is written.
+    """
+    cursor = ld(st, CURSOR)
+    forget_hints(st)
+    while cursor < end:
+        op = op_at(st, cursor)
+        ad, row = alias_of(st, op), ld(op, O_ROW)
+        if ld(st, AHEAD):
+            look_ahead(st, cursor, cursor, end)
+            look_further(st, cursor, cursor, end)
+        if ld(st, PHASE) == P_START:
+            find_values(st, ad, row)
+            sto(st, PHASE, P_EMIT)
+        if emit(st, ad, row, 1) == FULL:
+            return FULL
+        cursor += 1
+        sto(st, CURSOR, cursor)
+        sto(st, PHASE, P_START)
+        if ld(st, ROWS) >= ld(st, LIMIT):
+            return FULL
+    return DONE
+
+
+@kernel
 def replace_row(st: int, ad: int, pre: int, at: int) -> None:
     """Give the row at a place the projected words of the row behind it."""
     projected = pre + (ld(ad, A_WIDTH) + ld(ad, A_KEY_WORDS)) * 8

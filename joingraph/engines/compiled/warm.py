@@ -75,5 +75,6 @@ def use_every_kernel() -> None:
         graph.apply(read_batch(changes, view.tables), skip=True, generate=True)
     list(graph.scan())
     list(graph.read(Reading(), Touched()))
+    list(graph.cores.paths([range(0)]))
     graph.count()
     graph.check()

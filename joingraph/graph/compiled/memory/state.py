@@ -128,6 +128,16 @@ class GraphMemory:
                 index.release(self._capacities[number], capacity)
                 self._capacities[number] = capacity
 
+    def walk_words(self) -> dict[int, int]:
+        """Return how many words a walk writes to, by the word of the state that tells where."""
+        layout = self.layout
+        deepest = max(len(each.steps) for each in (*layout.programs, *layout.scans))
+        return {
+            f.SOURCES: f.SOURCE_WORDS * (len(layout.vertices) + len(layout.aliases)),
+            f.WHEELS: f.WALK_WORDS * (deepest + 1),
+            f.HINTS: 2 * f.RING_SLOTS * most_links(layout),
+        }
+
     @property
     def free_lists(self) -> Words:
         """The heads of the heap's free lists."""
@@ -156,7 +166,7 @@ class GraphMemory:
     def _describe(self, lookahead: int) -> None:
         """Write all that the layout says into the descriptors."""
         layout, words = self.layout, self.words
-        deepest = max(len(each.steps) for each in (*layout.programs, *layout.scans))
+        lengths = self.walk_words()
         vertices, aliases = len(layout.vertices), len(layout.aliases)
         self._vertices = self._take(vertices * f.VERTEX_WORDS)
         self._aliases = self._take(aliases * f.ALIAS_WORDS)
@@ -172,10 +182,10 @@ class GraphMemory:
         words[f.LOOKAHEAD], words[f.AHEAD] = lookahead, 1
         words[f.STRIDE], words[f.LIMIT] = f.COLUMN_STRIDE, f.BLOCK_LIMIT
         words[f.COLUMNS], words[f.COLUMN_COUNT] = self._address(columns), len(layout.outputs)
-        sources = self._take(f.SOURCE_WORDS * (vertices + aliases))
+        sources = self._take(lengths[f.SOURCES])
         words[sources + 1 : sources + 2 * vertices : 2] = 8
         words[f.SOURCES] = self._address(sources)
-        words[f.WHEELS] = self._address(self._take(f.WALK_WORDS * (deepest + 1)))
+        words[f.WHEELS] = self._address(self._take(lengths[f.WHEELS]))
         self._describe_aids()
         for number, vertex in enumerate(layout.vertices):
             self._describe_vertex(number, vertex)
@@ -191,7 +201,7 @@ class GraphMemory:
         """Write where the kernels keep what they remember for a while."""
         words, links = self.words, most_links(self.layout)
         words[f.RING] = self._address(self._take(f.RING_SLOTS * links))
-        words[f.HINTS] = self._address(self._take(2 * f.RING_SLOTS * links))
+        words[f.HINTS] = self._address(self._take(self.walk_words()[f.HINTS]))
         words[f.MOST_LINKS] = links
         words[f.PLACES_MASK], words[f.LONG] = FIRST_PLACES - 1, f.LONG_LIST
 

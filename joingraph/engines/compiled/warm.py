@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,9 @@ def marker() -> Path | None:
     return None if folder is None else Path(folder) / f"joingraph-{stamp_of(*SHARED)}.compiled"
 
 
+@cache
 def ensure_compiled() -> None:
-    """Compile the kernels now if that was never done on this machine, and say so."""
+    """Compile the kernels if that was never done on this machine, and say so; once a process."""
     told = marker()
     if told is None or os.path.exists(told):
         return

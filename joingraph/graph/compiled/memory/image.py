@@ -18,6 +18,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -51,14 +52,18 @@ class Arrays:
 
     def __init__(self, memory: GraphMemory, interner: Interner, keys: Keys, nulls: Nulls) -> None:
         self.memory, self.interner, self.keys, self.nulls = memory, interner, keys, nulls
-        said = (
+
+    @cached_property
+    def stamp(self) -> str:
+        """Return the stamp of its words; computed once a snapshot is written or read."""
+        facts = (
             stamp_of_folders(SHARED),
             sys.byteorder,
-            memory.layout,
-            int(memory.words[f.LOOKAHEAD]),
-            sorted(keys.of),
+            self.memory.layout,
+            int(self.memory.words[f.LOOKAHEAD]),
+            sorted(self.keys.of),
         )
-        self.stamp = hashlib.sha256(repr(said).encode()).hexdigest()[:32]
+        return hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
 
     def dump(self, indexes: Mapping[str, SortedIndex]) -> Iterator[Block]:
         """Write everything, to be read before the next change; nothing of a small graph."""

@@ -19,16 +19,6 @@ from joingraph.common.errors import DiffError
 from joingraph.expressions import texts
 from joingraph.expressions.python_values import python_values, value_text
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.fields import (
-    DELETE,
-    INSERT,
-    MOVE,
-    O_ALIAS,
-    O_KIND,
-    O_ROW,
-    OP_WORDS,
-    UPDATE,
-)
 from joingraph.graph.compiled.layout import Layout, words_of
 from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
 from joingraph.graph.compiled.memory.regions import Regions, copy_between, table_bytes
@@ -252,19 +242,19 @@ def note_ops(vd: int, given: Words) -> None:
     ops, count, alias, width = given[0], given[1], given[2], given[3]
     places, length, key = given[4], given[5], given[6]
     for at in range(count):
-        op = ops + at * (OP_WORDS * 8)
-        if ld(op, O_ALIAS) != alias:
+        op = ops + at * (f.OP_WORDS * 8)
+        if ld(op, f.O_ALIAS) != alias:
             continue
-        kind, row = ld(op, O_KIND), ld(op, O_ROW)
-        if kind in (DELETE, UPDATE, MOVE):
+        kind, row = ld(op, f.O_KIND), ld(op, f.O_ROW)
+        if kind in (f.DELETE, f.UPDATE, f.MOVE):
             for word in range(length):
                 sto(key, word, ld(row, ld(places, word)))
             record = find(vd, key)
             if record:
                 drop(vd, record)
-        if kind in (UPDATE, MOVE):
+        if kind in (f.UPDATE, f.MOVE):
             row += width * 8
-        if kind in (INSERT, UPDATE, MOVE):
+        if kind in (f.INSERT, f.UPDATE, f.MOVE):
             for word in range(length):
                 sto(key, word, ld(row, ld(places, word)))
             record = put(vd, key)

@@ -14,20 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from joingraph.graph.compiled.fields import (
-    DELETE,
-    INSERT,
-    MOVE,
-    NOTHING,
-    NULL_WORD,
-    O_ALIAS,
-    O_DIFF,
-    O_KIND,
-    O_PLACE,
-    O_ROW,
-    OP_WORDS,
-    UPDATE,
-)
+from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.layout import AliasLayout
 from joingraph.graph.compiled.machine.kernel import kernel, ld, ldb, small, sto
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
@@ -83,8 +70,8 @@ def lay_words(given: int, matrix: int, count: int, length: int) -> int:
             for _ in range(start, end):
                 word = ld(value, 0)
                 if bits and not (ldb(bits, bit >> 3) >> (bit & 7)) & 1:
-                    word = NULL_WORD
-                elif word == NULL_WORD and not is_key:
+                    word = f.NULL_WORD
+                elif word == f.NULL_WORD and not is_key:
                     clash = column
                 sto(to, 0, word)
                 value, bit, to = value + step, bit + 1, to + count * 8
@@ -93,7 +80,7 @@ def lay_words(given: int, matrix: int, count: int, length: int) -> int:
 
 def ops_alike(alias: int, diffs: Words, kind: int, matrix: Words) -> Words:
     """Write ops of one kind, one for each row of a matrix."""
-    ops, diffs = np.empty((len(diffs), OP_WORDS), np.int64), np.ascontiguousarray(diffs)
+    ops, diffs = np.empty((len(diffs), f.OP_WORDS), np.int64), np.ascontiguousarray(diffs)
     given = [alias, kind, address_of(matrix), matrix.strides[0]]
     with lent(ops, diffs):
         write_ops(address_of(ops), address_of(diffs), len(ops), np.array(given))
@@ -106,17 +93,17 @@ def write_ops(op: int, diffs: int, count: int, given: Words) -> None:
     alias, kind, row, stride = given[0], given[1], given[2], given[3]
     for at in range(count):
         write_op(op, ld(diffs, at), alias, kind, row + at * stride)
-        op += OP_WORDS * 8
+        op += f.OP_WORDS * 8
 
 
 @small
 def write_op(op: int, diff: int, alias: int, kind: int, row: int) -> None:
     """Write an op."""
-    sto(op, O_DIFF, diff)
-    sto(op, O_ALIAS, alias)
-    sto(op, O_KIND, kind)
-    sto(op, O_ROW, row)
-    sto(op, O_PLACE, PLACE_UNKNOWN)
+    sto(op, f.O_DIFF, diff)
+    sto(op, f.O_ALIAS, alias)
+    sto(op, f.O_KIND, kind)
+    sto(op, f.O_ROW, row)
+    sto(op, f.O_PLACE, PLACE_UNKNOWN)
 
 
 def paired_ops(
@@ -125,7 +112,7 @@ def paired_ops(
     """Pair the sides of updates: what passes on one side only is a delete or an insert."""
     length, width = len(diffs), pre.words.shape[1]
     matrix = np.zeros((length, 2 * width), np.int64)
-    ops = np.empty((length, OP_WORDS), np.int64)
+    ops = np.empty((length, f.OP_WORDS), np.int64)
     arrays = [np.ascontiguousarray(each) for each in (diffs, *pre, *post)]
     with lent(matrix, ops, *arrays):
         places = [address_of(each) for each in arrays]
@@ -151,15 +138,15 @@ def pair_sides(given: Words, row: int, op: int) -> int:
         if has_post:
             copy_words(post + other * width * 8, row + width * 8, width)
             other += 1
-        kind = DELETE
+        kind = f.DELETE
         if has_pre and has_post:
             same = alike_words(row, row + width * 8, kept)
-            kind = UPDATE if same < keys else MOVE if same < kept else NOTHING
+            kind = f.UPDATE if same < keys else f.MOVE if same < kept else f.NOTHING
         elif has_post:
-            kind = INSERT
+            kind = f.INSERT
         if has_pre or has_post:
             write_op(op, ld(diffs, number), alias, kind, row if has_pre else row + width * 8)
-            op += OP_WORDS * 8
+            op += f.OP_WORDS * 8
             felt += 1
         row += width * 16
     return felt
@@ -170,7 +157,7 @@ def merged_ops(parts: Sequence[Words], diffs: int) -> Words:
     if len(parts) == 1:
         return parts[0]
     parts = [np.ascontiguousarray(part) for part in parts if len(part)]
-    ops = np.empty((sum(map(len, parts)), OP_WORDS), np.int64)
+    ops = np.empty((sum(map(len, parts)), f.OP_WORDS), np.int64)
     places = np.zeros(diffs + 1, np.int64)
     if parts:
         with lent(ops, places, *parts):
@@ -185,17 +172,17 @@ def merge_ops(given: Words, places: int, diffs: int, ops: int) -> None:
     for part in range(len(given)):
         op = given[part, 0]
         for _ in range(given[part, 1]):
-            sto(places, ld(op, O_DIFF) + 1, ld(places, ld(op, O_DIFF) + 1) + 1)
-            op += OP_WORDS * 8
+            sto(places, ld(op, f.O_DIFF) + 1, ld(places, ld(op, f.O_DIFF) + 1) + 1)
+            op += f.OP_WORDS * 8
     for diff in range(diffs):
         sto(places, diff + 1, ld(places, diff) + ld(places, diff + 1))
     for part in range(len(given)):
         op = given[part, 0]
         for _ in range(given[part, 1]):
-            place = ld(places, ld(op, O_DIFF))
-            copy_words(op, ops + place * OP_WORDS * 8, OP_WORDS)
-            sto(places, ld(op, O_DIFF), place + 1)
-            op += OP_WORDS * 8
+            place = ld(places, ld(op, f.O_DIFF))
+            copy_words(op, ops + place * f.OP_WORDS * 8, f.OP_WORDS)
+            sto(places, ld(op, f.O_DIFF), place + 1)
+            op += f.OP_WORDS * 8
 
 
 @small

@@ -15,16 +15,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.fields import (
-    S_OFFSET,
-    S_SHAPE,
-    SEAT_WORDS,
-    V_NEXT,
-    V_RECORDS,
-    V_SEAT_COUNT,
-    V_SEATS,
-    V_STRIDE,
-)
 from joingraph.graph.compiled.layout import VertexLayout
 from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
 from joingraph.graph.compiled.memory.regions import table_bytes
@@ -44,12 +34,12 @@ def needed(memory: GraphMemory, ops: int) -> list[int]:
     vertices = [memory.vertex(number) for number in range(len(layout.vertices))]
     entries = max(sum(link.seat.columns for link in alias.links) for alias in layout.aliases)
     stacked = [
-        (int(vd[V_NEXT]) + ops) * STACKED_BYTES * followers(vertex)
+        (int(vd[f.V_NEXT]) + ops) * STACKED_BYTES * followers(vertex)
         for vd, vertex in zip(vertices, layout.vertices, strict=True)
     ]
     return [
         8 * (3 * int(words[f.TOP]) + ENTRY_WORDS * entries * ops),
-        *(8 * (int(vd[V_NEXT]) + ops) * int(vd[V_STRIDE]) for vd in vertices),
+        *(8 * (int(vd[f.V_NEXT]) + ops) * int(vd[f.V_STRIDE]) for vd in vertices),
         *(8 * (int(ad[f.A_NEXT]) + ops) * int(ad[f.A_STRIDE]) for ad in nodes_of(memory)),
         *(table_bytes(int(vd[f.V_MASK]) + 1, int(vd[f.V_LIVE]) + ops, 8) for vd in vertices),
         table_bytes(int(words[f.PLACES_MASK]) + 1, most_places(memory, ops), 16),
@@ -81,7 +71,7 @@ def used(memory: GraphMemory) -> list[tuple[int, int]]:
     places = 16 * (int(words[f.PLACES_MASK]) + 1)
     return [
         (0, 8 * int(words[f.TOP])),
-        *((0, 8 * int(vd[V_NEXT]) * int(vd[V_STRIDE])) for vd in vertices),
+        *((0, 8 * int(vd[f.V_NEXT]) * int(vd[f.V_STRIDE])) for vd in vertices),
         *((0, 8 * int(ad[f.A_NEXT]) * int(ad[f.A_STRIDE])) for ad in nodes_of(memory)),
         *((size, size) for size in slots),
         (places, places),
@@ -98,10 +88,10 @@ def nodes_of(memory: GraphMemory) -> list[Words]:
 @kernel
 def shift_lists(vd: int, distance: int) -> None:
     """Tell the lists that lie in a vertex' records that these moved away from the heap."""
-    for value in range(ld(vd, V_NEXT)):
-        record, seat = ld(vd, V_RECORDS) + value * ld(vd, V_STRIDE) * 8, ld(vd, V_SEATS)
-        for _ in range(ld(vd, V_SEAT_COUNT)):
-            group = record + ld(seat, S_OFFSET) * 8
-            if ld(seat, S_SHAPE) >> 32 != 0 and ld(group, 1) >> 40 == 1:
+    for value in range(ld(vd, f.V_NEXT)):
+        record, seat = ld(vd, f.V_RECORDS) + value * ld(vd, f.V_STRIDE) * 8, ld(vd, f.V_SEATS)
+        for _ in range(ld(vd, f.V_SEAT_COUNT)):
+            group = record + ld(seat, f.S_OFFSET) * 8
+            if ld(seat, f.S_SHAPE) >> 32 != 0 and ld(group, 1) >> 40 == 1:
                 sto(group, 0, ld(group, 0) + distance)
-            seat += SEAT_WORDS * 8
+            seat += f.SEAT_WORDS * 8

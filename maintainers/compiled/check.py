@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from joingraph.common.errors import CorruptGraph
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.entries import link_of, list_at, node_at, record_at
+from joingraph.graph.compiled.entries import length_at, link_of, list_at, node_at, record_at
 from joingraph.graph.compiled.list_index import (
     has_places,
     hash_at,
@@ -22,7 +22,7 @@ from joingraph.graph.compiled.list_index import (
     slot_of,
     tag_of,
 )
-from joingraph.graph.compiled.live_flags import complete
+from joingraph.graph.compiled.live_flags import opens
 from joingraph.graph.compiled.machine.kernel import kernel, ld
 from joingraph.graph.compiled.memory.state import GraphMemory
 from joingraph.graph.compiled.vertex_table import find
@@ -110,9 +110,9 @@ def check_list(st: int, seat: int, record: int) -> int:
         if link == 0 and not has_place(st, ad, record, at):
             return 7
         live = at < ld(record, ld(ln, f.L_LIVE))
-        if ld(st, f.LOOKAHEAD) == f.GLOBAL and not live and lives(ad, link, ld(entries, at)):
+        if ld(st, f.LOOKAHEAD) == f.GLOBAL and not live and opens(ad, link, ld(entries, at)):
             return 4
-        if ld(st, f.LOOKAHEAD) == f.EXACT and live != lives(ad, link, ld(entries, at)):
+        if ld(st, f.LOOKAHEAD) == f.EXACT and live != opens(ad, link, ld(entries, at)):
             return 4
     return 0
 
@@ -133,23 +133,8 @@ def tied(st: int, ad: int, link: int, entry: int, at: int) -> bool:
     if ld(ad, f.A_KIND) == f.EDGE:
         far = link_of(ad, 1 - link)
         other = record_at(far, entry >> 32)
-        if (entry & f.LOW) >= ld(other, ld(far, f.L_LENGTH)) & f.LENGTH:
+        if (entry & f.LOW) >= length_at(far, other):
             return False
         return ld(list_at(st, far, other), entry & f.LOW) & f.LOW == at
     node = node_at(ad, entry)
     return ld(node, 0) & f.USED != 0 and ld(node, 1 + link) & f.LOW == at
-
-
-@kernel
-def lives(ad: int, link: int, entry: int) -> bool:
-    """True if all other values of an entry's row are complete."""
-    if ld(ad, f.A_KIND) == f.EDGE:
-        far = link_of(ad, 1 - link)
-        return complete(ld(far, f.L_VERTEX), record_at(far, entry >> 32), ad, ad)
-    node = node_at(ad, entry)
-    for other in range(ld(ad, f.A_LINK_COUNT)):
-        ln = link_of(ad, other)
-        record = record_at(ln, ld(node, 1 + other) >> 32)
-        if other != link and not complete(ld(ln, f.L_VERTEX), record, ad, ad):
-            return False
-    return True

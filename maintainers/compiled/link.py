@@ -11,7 +11,9 @@ from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.entries import (
     bind,
     bound,
+    group_at,
     identity_at,
+    length_at,
     link_of,
     list_at,
     node_at,
@@ -76,10 +78,10 @@ def link_row(st: int, ad: int, row: int) -> None:
         if kind == f.COUNT:
             sto(record, ld(ln, f.L_LENGTH), ld(record, ld(ln, f.L_LENGTH)) + 1)
         else:
-            group = record + ld(ln, f.L_OFFSET) * 8
+            group = group_at(ln, record)
             append_row(st, group, ld(ln, f.L_SHAPE), row + ld(ad, f.A_KEY_WORDS) * 8)
-            note_appended(st, ad, record, (ld(record, ld(ln, f.L_LENGTH)) & f.LENGTH) - 1)
-        if (ld(record, ld(ln, f.L_LENGTH)) & f.LENGTH) == 1 and ld(st, f.LOOKAHEAD) >= f.GLOBAL:
+            note_appended(st, ad, record, length_at(ln, record) - 1)
+        if length_at(ln, record) == 1 and ld(st, f.LOOKAHEAD) >= f.GLOBAL:
             spread(st, ld(ln, f.L_VERTEX), record, ad, 1)
     settle(st)
 
@@ -100,7 +102,7 @@ def unlink_row(st: int, ad: int, at: int) -> None:
             sto(record, ld(ln, f.L_LENGTH), ld(record, ld(ln, f.L_LENGTH)) - 1)
         else:
             remove_leaf(st, ad, record, at)
-        if (ld(record, ld(ln, f.L_LENGTH)) & f.LENGTH) == 0 and ld(st, f.LOOKAHEAD) == f.EXACT:
+        if length_at(ln, record) == 0 and ld(st, f.LOOKAHEAD) == f.EXACT:
             spread(st, ld(ln, f.L_VERTEX), record, ad, 0)
     settle(st)
     drop_values(st, ad)
@@ -110,12 +112,12 @@ def unlink_row(st: int, ad: int, at: int) -> None:
 def remove_leaf(st: int, ad: int, record: int, at: int) -> None:
     """Remove a row from a leaf's list; the last one takes its place."""
     ln = link_of(ad, 0)
-    last = (ld(record, ld(ln, f.L_LENGTH)) & f.LENGTH) - 1
+    last = length_at(ln, record) - 1
     if has_places(st, ad, record):
         forget(st, ad, record, at)
         if at != last and has_places(st, ad, record):
             move(st, ad, record, last, at)
-    remove_row(st, record + ld(ln, f.L_OFFSET) * 8, ld(ln, f.L_SHAPE), at)
+    remove_row(st, group_at(ln, record), ld(ln, f.L_SHAPE), at)
 
 
 @kernel
@@ -145,7 +147,7 @@ def find_again(st: int, ad: int, row: int) -> int:
     guess, kind = ld(op_at(st, ld(st, f.CURSOR)), f.O_PLACE), ld(ad, f.A_KIND)
     record, ln = bound(st, link_of(ad, 0)), link_of(ad, 0)
     if kind in (f.LEAF, f.EDGE):
-        known = 0 <= guess < ld(record, ld(ln, f.L_LENGTH)) & f.LENGTH
+        known = 0 <= guess < length_at(ln, record)
     else:
         known = kind == f.NODE and 0 <= guess < ld(ad, f.A_NEXT) and ld(node_at(ad, guess), 0) != 0
     if known and is_row(st, ad, record, guess, row):
@@ -163,7 +165,7 @@ def find_place(st: int, ad: int, row: int) -> int:
     if least(st, ad) > ld(st, f.LONG):
         return find_long(st, ad, row)
     if kind == f.LEAF:
-        group = bound(st, ln) + ld(ln, f.L_OFFSET) * 8
+        group = group_at(ln, bound(st, ln))
         return find_row(st, group, ld(ad, f.A_PROJECTED), projected)
     if kind == f.EDGE:
         return find_edge(st, ad)
@@ -176,7 +178,7 @@ def shortest(st: int, ad: int) -> int:
     best, least = 0, f.LENGTH
     for link in range(ld(ad, f.A_LINK_COUNT)):
         ln = link_of(ad, link)
-        length = ld(bound(st, ln), ld(ln, f.L_LENGTH)) & f.LENGTH
+        length = length_at(ln, bound(st, ln))
         if length < least:
             best, least = link, length
     return best
@@ -186,7 +188,7 @@ def shortest(st: int, ad: int) -> int:
 def least(st: int, ad: int) -> int:
     """Return the length of the shortest list at the bound values."""
     ln = link_of(ad, shortest(st, ad))
-    return ld(bound(st, ln), ld(ln, f.L_LENGTH)) & f.LENGTH
+    return length_at(ln, bound(st, ln))
 
 
 @kernel
@@ -196,7 +198,7 @@ def find_edge(st: int, ad: int) -> int:
     ln, far = link_of(ad, near), link_of(ad, 1 - near)
     entries = list_at(st, ln, bound(st, ln))
     wanted = identity_at(far, bound(st, far))
-    at = find_word(entries, (ld(bound(st, ln), ld(ln, f.L_LENGTH)) & f.LENGTH), wanted, 32)
+    at = find_word(entries, length_at(ln, bound(st, ln)), wanted, 32)
     return at if near == 0 or at < 0 else ld(entries, at) & f.LOW
 
 
@@ -205,7 +207,7 @@ def find_node(st: int, ad: int, projected: int) -> int:
     """Find a node of the bound values with the projected words at an address, or -1."""
     ln = link_of(ad, shortest(st, ad))
     entries = list_at(st, ln, bound(st, ln))
-    for at in range((ld(bound(st, ln), ld(ln, f.L_LENGTH)) & f.LENGTH) - 1, -1, -1):
+    for at in range(length_at(ln, bound(st, ln)) - 1, -1, -1):
         if same_node(st, ad, node_at(ad, ld(entries, at)), projected):
             return ld(entries, at)
     return -1
@@ -216,11 +218,11 @@ def link_edge(st: int, ad: int) -> None:
     """Add an edge between the two bound values."""
     one, two = link_of(ad, 0), link_of(ad, 1)
     near, far = bound(st, one), bound(st, two)
-    at_near = ld(near, ld(one, f.L_LENGTH)) & f.LENGTH
-    at_far = ld(far, ld(two, f.L_LENGTH)) & f.LENGTH
-    entry = append(st, near + ld(one, f.L_OFFSET) * 8, ld(one, f.L_SHAPE))
+    at_near = length_at(one, near)
+    at_far = length_at(two, far)
+    entry = append(st, group_at(one, near), ld(one, f.L_SHAPE))
     sto(entry, 0, (identity_at(two, far) << 32) | at_far)
-    entry = append(st, far + ld(two, f.L_OFFSET) * 8, ld(two, f.L_SHAPE))
+    entry = append(st, group_at(two, far), ld(two, f.L_SHAPE))
     sto(entry, 0, (identity_at(one, near) << 32) | at_near)
     note_appended(st, ad, near, at_near)
     mode = ld(st, f.LOOKAHEAD)
@@ -240,9 +242,9 @@ def unlink_edge(st: int, ad: int, at: int) -> None:
     remove_entry(st, ad, 0, near, at)
     remove_entry(st, ad, 1, far, entry & f.LOW)
     if has_places(st, ad, near):
-        forget(st, ad, near, (ld(near, ld(one, f.L_LENGTH)) & f.LENGTH) - 1)
-    shorten(st, near + ld(one, f.L_OFFSET) * 8, ld(one, f.L_SHAPE))
-    shorten(st, far + ld(two, f.L_OFFSET) * 8, ld(two, f.L_SHAPE))
+        forget(st, ad, near, length_at(one, near) - 1)
+    shorten(st, group_at(one, near), ld(one, f.L_SHAPE))
+    shorten(st, group_at(two, far), ld(two, f.L_SHAPE))
 
 
 @kernel
@@ -255,7 +257,7 @@ def remove_entry(st: int, ad: int, link: int, record: int, at: int) -> None:
         else:
             lay_dead(st, ad, link, record, at)
         at = ld(record, ld(ln, f.L_LIVE))
-    exchange(st, ad, link, record, at, (ld(record, ld(ln, f.L_LENGTH)) & f.LENGTH) - 1)
+    exchange(st, ad, link, record, at, length_at(ln, record) - 1)
 
 
 @kernel
@@ -266,8 +268,8 @@ def link_node(st: int, ad: int, row: int) -> None:
     for link in range(links):
         ln = link_of(ad, link)
         record = bound(st, ln)
-        at = ld(record, ld(ln, f.L_LENGTH)) & f.LENGTH
-        sto(append(st, record + ld(ln, f.L_OFFSET) * 8, ld(ln, f.L_SHAPE)), 0, identity)
+        at = length_at(ln, record)
+        sto(append(st, group_at(ln, record), ld(ln, f.L_SHAPE)), 0, identity)
         sto(node, 1 + link, (identity_at(ln, record) << 32) | at)
         if complete(ld(ln, f.L_VERTEX), record, ad, ad):
             completed += (1 << 32) | link
@@ -294,7 +296,7 @@ def unlink_node(st: int, ad: int, identity: int) -> None:
     for link in range(ld(ad, f.A_LINK_COUNT)):
         ln = link_of(ad, link)
         remove_entry(st, ad, link, bound(st, ln), ld(node, 1 + link) & f.LOW)
-        shorten(st, bound(st, ln) + ld(ln, f.L_OFFSET) * 8, ld(ln, f.L_SHAPE))
+        shorten(st, group_at(ln, bound(st, ln)), ld(ln, f.L_SHAPE))
     sto(node, 0, 0)
     sto(node, 1, ld(ad, f.A_FREE))
     sto(ad, f.A_FREE, identity + 1)

@@ -18,11 +18,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.entries import identity_at, link_of, list_at, node_at, record_at
+from joingraph.graph.compiled.entries import (
+    group_at,
+    identity_at,
+    length_at,
+    link_of,
+    list_at,
+    node_at,
+    record_at,
+)
 from joingraph.graph.compiled.layout import Layout
 from joingraph.graph.compiled.list_index import exchange
 from joingraph.graph.compiled.lists import resize, step_of
-from joingraph.graph.compiled.live_flags import complete, leads_on
+from joingraph.graph.compiled.live_flags import complete, opens
 from joingraph.graph.compiled.machine.kernel import kernel, ld, prefetch, small, sto
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
 from joingraph.graph.compiled.memory.state import GraphMemory
@@ -150,7 +158,7 @@ def make_lists(st: int, ad: int, link: int) -> None:
             while 1 << log2 < rows:
                 log2 += 1
             sto(record, ld(ln, f.L_LENGTH), 0)
-            resize(st, record + ld(ln, f.L_OFFSET) * 8, ld(ln, f.L_SHAPE), log2)
+            resize(st, group_at(ln, record), ld(ln, f.L_SHAPE), log2)
 
 
 @kernel
@@ -165,7 +173,7 @@ def fill(st: int, ad: int, given: Words) -> None:
                 prefetch(ld(known, row + FAR), 0)
             if 0 <= row + NEAR < count:
                 record = ld(known, row + NEAR)
-                length = ld(record, ld(ln, f.L_LENGTH)) & f.LENGTH
+                length = length_at(ln, record)
                 prefetch(list_at(st, ln, record), length)
         if row >= 0 and kind == f.LEAF:
             fill_leaf(st, ad, ld(values, row), rows + row * step)
@@ -188,7 +196,7 @@ def next_place(ln: int, record: int) -> int:
 def fill_leaf(st: int, ad: int, record: int, row: int) -> None:
     """Write a row's projected words into its list."""
     ln = link_of(ad, 0)
-    group = record + ld(ln, f.L_OFFSET) * 8
+    group = group_at(ln, record)
     place = ld(st, f.HEAP) + (ld(group, 0) + next_place(ln, record)) * 8
     projected, step = row + ld(ad, f.A_KEY_WORDS) * 8, step_of(group)
     for column in range(ld(ad, f.A_PROJECTED)):
@@ -229,7 +237,7 @@ def count_live(st: int, ad: int, link: int) -> None:
     ln = link_of(ad, link)
     for value in range(ld(ld(ln, f.L_VERTEX), f.V_NEXT)):
         record = record_at(ln, value)
-        live = length = ld(record, ld(ln, f.L_LENGTH)) & f.LENGTH
+        live = length = length_at(ln, record)
         if length > 0 and ld(st, f.LOOKAHEAD) == f.EXACT:
             live = live_first(st, ad, link, record)
         sto(record, ld(ln, f.L_LIVE), live)
@@ -239,7 +247,7 @@ def count_live(st: int, ad: int, link: int) -> None:
 def live_first(st: int, ad: int, link: int, record: int) -> int:
     """Bring the entries of a list that lead on to its front; gives how many."""
     ln, far, kind = link_of(ad, link), link_of(ad, 1 - link), ld(ad, f.A_KIND)
-    entries, live, length = list_at(st, ln, record), 0, ld(record, ld(ln, f.L_LENGTH)) & f.LENGTH
+    entries, live, length = list_at(st, ln, record), 0, length_at(ln, record)
     for at in range(-NEAR, length):
         if 0 <= at + NEAR < length and kind == f.EDGE:
             prefetch(record_at(far, ld(entries, at + NEAR) >> 32), 0)
@@ -261,12 +269,3 @@ def note_complete(ad: int) -> None:
                 if complete(ld(ln, f.L_VERTEX), record, ad, ad):
                     completed += (1 << 32) | link
             sto(node, 0, f.USED | completed)
-
-
-@small
-def opens(ad: int, link: int, entry: int) -> bool:
-    """True if an entry leads on."""
-    if ld(ad, f.A_KIND) == f.EDGE:
-        far = link_of(ad, 1 - link)
-        return complete(ld(far, f.L_VERTEX), record_at(far, entry >> 32), ad, ad)
-    return leads_on(ad, node_at(ad, entry), link)

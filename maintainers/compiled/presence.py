@@ -15,10 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.entries import bound, identity_at, link_of, list_at, node_at
-from joingraph.graph.compiled.list_index import count_found, same_node
-from joingraph.graph.compiled.lists import step_of
-from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
+from joingraph.graph.compiled.entries import (
+    bound,
+    identity_at,
+    length_at,
+    link_of,
+    list_at,
+    node_at,
+)
+from joingraph.graph.compiled.list_index import count_found, is_row, same_node
+from joingraph.graph.compiled.machine.kernel import kernel, ld, small, sto
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
 from joingraph.graph.compiled.ops import SLOT_WORDS, slots_for
 from joingraph.graph.compiled.prefetch import alias_of, ask, forget_hints, op_at
@@ -69,16 +75,17 @@ def admit_all(st: int, ops: int, count: int, given: Words) -> None:
 
 @kernel
 def ask_removals(st: int, at: int, end: int) -> None:
-    """Ask for what later ops that remove a row will touch."""
-    ahead = at + f.AHEAD_SLOT
-    if ahead < end and ld(op_at(st, ahead), f.O_KIND) != f.INSERT:
-        ask(st, ahead, f.AHEAD_SLOT)
-    ahead = at + f.AHEAD_RECORD
-    if ahead < end and ld(op_at(st, ahead), f.O_KIND) != f.INSERT:
-        ask(st, ahead, f.AHEAD_RECORD)
-    ahead = at + f.AHEAD_LIST
-    if ahead < end and ld(op_at(st, ahead), f.O_KIND) != f.INSERT:
-        ask(st, ahead, f.AHEAD_LIST)
+    """Prefetch what later ops that remove a row will touch."""
+    ask_removal(st, at + f.AHEAD_SLOT, end, f.AHEAD_SLOT)
+    ask_removal(st, at + f.AHEAD_RECORD, end, f.AHEAD_RECORD)
+    ask_removal(st, at + f.AHEAD_LIST, end, f.AHEAD_LIST)
+
+
+@small
+def ask_removal(st: int, at: int, end: int, stage: int) -> None:
+    """Do one stage of prefetch for an op that removes a row."""
+    if at < end and ld(op_at(st, at), f.O_KIND) != f.INSERT:
+        ask(st, at, stage)
 
 
 @kernel
@@ -133,35 +140,18 @@ def count_rows(st: int, ad: int, row: int, most: int) -> int:
     kind, projected = ld(ad, f.A_KIND), row + ld(ad, f.A_KEY_WORDS) * 8
     near = shortest(st, ad)
     ln = link_of(ad, near)
-    length = ld(bound(st, ln), ld(ln, f.L_LENGTH)) & f.LENGTH
+    length = length_at(ln, bound(st, ln))
     if kind == f.COUNT:
         return length
     if length > ld(st, f.LONG):
         return count_found(st, ad, row, most)
     found, entries = 0, list_at(st, ln, bound(st, ln))
-    if kind == f.EDGE:
-        far = link_of(ad, 1 - near)
-        wanted = identity_at(far, bound(st, far))
-        for at in range(length):
-            found += ld(entries, at) >> 32 == wanted
-    elif kind == f.LEAF:
-        found = count_in_leaf(st, bound(st, ln) + ld(ln, f.L_OFFSET) * 8, ad, projected)
-    else:
-        for at in range(length):
+    for at in range(length):
+        if kind == f.LEAF:
+            found += is_row(st, ad, bound(st, ln), at, row)
+        elif kind == f.EDGE:
+            far = link_of(ad, 1 - near)
+            found += ld(entries, at) >> 32 == identity_at(far, bound(st, far))
+        else:
             found += same_node(st, ad, node_at(ad, ld(entries, at)), projected)
-    return found
-
-
-@kernel
-def count_in_leaf(st: int, group: int, ad: int, projected: int) -> int:
-    """Count the rows of a leaf's list that have the words at an address."""
-    block, step, found = ld(st, f.HEAP) + ld(group, 0) * 8, step_of(group), 0
-    first = ld(projected, 0)
-    for at in range(ld(group, 1) & f.LENGTH):
-        if ld(block, at) == first:
-            same = True
-            for column in range(1, ld(ad, f.A_PROJECTED)):
-                if ld(block + column * step, at) != ld(projected, column):
-                    same = False
-            found += same
     return found

@@ -57,6 +57,18 @@ def list_at(st: int, ln: int, record: int) -> int:
 
 
 @small
+def group_at(ln: int, record: int) -> int:
+    """Return the address of a link's group in a vertex value's record."""
+    return record + ld(ln, f.L_OFFSET) * 8
+
+
+@small
+def length_at(ln: int, record: int) -> int:
+    """Return how many rows a link's list has at a vertex value."""
+    return ld(record, ld(ln, f.L_LENGTH)) & f.LENGTH
+
+
+@small
 def set_low(base: int, index: int, low: int) -> None:
     """Replace the lower half of a word."""
     sto(base, index, (ld(base, index) & ~f.LOW) | low)

@@ -14,14 +14,16 @@ from __future__ import annotations
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.entries import (
     bound,
+    group_at,
     identity_at,
+    length_at,
     link_of,
     list_at,
     node_at,
     record_at,
     swap,
 )
-from joingraph.graph.compiled.lists import step_of
+from joingraph.graph.compiled.lists import is_at, step_of
 from joingraph.graph.compiled.machine.kernel import kernel, ld, mix, small, sto
 
 MARK = f.LOW
@@ -48,8 +50,7 @@ def hash_at(st: int, ad: int, record: int, at: int) -> int:
         return entry >> 32
     h, columns = 0, ld(ad, f.A_PROJECTED)
     if kind == f.LEAF:
-        group = record + ld(ln, f.L_OFFSET) * 8
-        block, step = ld(st, f.HEAP) + ld(group, 0) * 8, step_of(group)
+        block, step = list_at(st, ln, record), step_of(group_at(ln, record))
         for column in range(columns):
             h = mix(h ^ ld(block + column * step, at))
         return h
@@ -142,7 +143,7 @@ def is_marked(st: int, owner: int) -> bool:
 @small
 def has_places(st: int, ad: int, record: int) -> bool:
     """True if the list at a value of an alias' first link is indexed."""
-    length = ld(record, ld(link_of(ad, 0), f.L_LENGTH)) & f.LENGTH
+    length = length_at(link_of(ad, 0), record)
     if ld(st, f.PLACE_COUNT) == 0 or length <= ld(st, f.LONG) >> 1:
         return False
     return is_marked(st, owner_of(ad, record))
@@ -159,32 +160,28 @@ def index_list(st: int, ad: int, record: int) -> None:
     """Index a list."""
     owner = owner_of(ad, record)
     add_slot(st, owner, tag_of(owner, 0), MARK)
-    for at in range(ld(record, ld(link_of(ad, 0), f.L_LENGTH)) & f.LENGTH):
-        tag = tag_of(owner, hash_at(st, ad, record, at))
-        add_slot(st, owner, tag, place_at(st, ad, record, at))
+    for at in range(length_at(link_of(ad, 0), record)):
+        rename(st, ad, record, at, 1)
 
 
 @kernel
 def note_appended(st: int, ad: int, record: int, at: int) -> None:
     """Take note of a row that has been put at the end of a list."""
     if has_places(st, ad, record):
-        owner = owner_of(ad, record)
-        tag = tag_of(owner, hash_at(st, ad, record, at))
-        add_slot(st, owner, tag, place_at(st, ad, record, at))
+        rename(st, ad, record, at, 1)
 
 
 @kernel
 def forget(st: int, ad: int, record: int, at: int) -> None:
     """Take note that the row at a position is going; of few that are left, none is kept."""
-    owner = owner_of(ad, record)
-    drop_slot(st, owner, tag_of(owner, hash_at(st, ad, record, at)), place_at(st, ad, record, at))
-    length = ld(record, ld(link_of(ad, 0), f.L_LENGTH)) & f.LENGTH
+    rename(st, ad, record, at, 0)
+    length = length_at(link_of(ad, 0), record)
     if length != (ld(st, f.LONG) >> 1) + 1:
         return
     for other in range(length):
         if other != at:
-            tag = tag_of(owner, hash_at(st, ad, record, other))
-            drop_slot(st, owner, tag, place_at(st, ad, record, other))
+            rename(st, ad, record, other, 0)
+    owner = owner_of(ad, record)
     drop_slot(st, owner, tag_of(owner, 0), MARK)
 
 
@@ -267,12 +264,8 @@ def is_row(st: int, ad: int, record: int, place: int, row: int) -> bool:
     """True if the row at a place is equal to a given one, whose values are bound."""
     ln, kind, projected = link_of(ad, 0), ld(ad, f.A_KIND), row + ld(ad, f.A_KEY_WORDS) * 8
     if kind == f.LEAF:
-        group = record + ld(ln, f.L_OFFSET) * 8
-        block, step = ld(st, f.HEAP) + ld(group, 0) * 8, step_of(group)
-        for column in range(ld(ad, f.A_PROJECTED)):
-            if ld(block + column * step, place) != ld(projected, column):
-                return False
-        return True
+        at = list_at(st, ln, record) + place * 8
+        return is_at(at, step_of(group_at(ln, record)), ld(ad, f.A_PROJECTED), projected)
     if kind == f.EDGE:
         far = link_of(ad, 1)
         return ld(list_at(st, ln, record), place) >> 32 == identity_at(far, bound(st, far))

@@ -18,7 +18,7 @@ is now complete, or no longer". The join tree has no cycles, so a value flips on
 from __future__ import annotations
 
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.entries import link_of, list_at, node_at, record_at
+from joingraph.graph.compiled.entries import length_at, link_of, list_at, node_at, record_at
 from joingraph.graph.compiled.list_index import exchange
 from joingraph.graph.compiled.machine.kernel import kernel, ld, small, sto
 
@@ -65,7 +65,7 @@ def enliven(st: int, ad: int, link: int, record: int, at: int) -> None:
 
 @kernel
 def lay_dead(st: int, ad: int, link: int, record: int, at: int) -> None:
-    """Move an entry that a traversal found to lead nowhere to the dead ones (global)."""
+    """Move an entry to the dead ones of its list: one found to lead nowhere, if global."""
     ln = link_of(ad, link)
     live = ld(record, ld(ln, f.L_LIVE)) - 1
     exchange(st, ad, link, record, at, live)
@@ -74,12 +74,10 @@ def lay_dead(st: int, ad: int, link: int, record: int, at: int) -> None:
 
 @kernel
 def deaden(st: int, ad: int, link: int, record: int, at: int) -> None:
-    """Move an entry to the dead ones of its list."""
+    """Move an entry to the dead ones, and say what follows (exact)."""
+    lay_dead(st, ad, link, record, at)
     ln = link_of(ad, link)
-    live = ld(record, ld(ln, f.L_LIVE)) - 1
-    exchange(st, ad, link, record, at, live)
-    sto(record, ld(ln, f.L_LIVE), live)
-    if live == 0:
+    if ld(record, ld(ln, f.L_LIVE)) == 0:
         spread(st, ld(ln, f.L_VERTEX), record, ad, 0)
 
 
@@ -147,6 +145,15 @@ def leads_on(ad: int, node: int, link: int) -> bool:
     return True
 
 
+@small
+def opens(ad: int, link: int, entry: int) -> bool:
+    """True if an entry of a link's list leads on."""
+    if ld(ad, f.A_KIND) == f.EDGE:
+        far = link_of(ad, 1 - link)
+        return complete(ld(far, f.L_VERTEX), record_at(far, entry >> 32), ad, ad)
+    return leads_on(ad, node_at(ad, entry), link)
+
+
 @kernel
 def settle(st: int) -> None:
     """Carry out all flips that wait."""
@@ -157,7 +164,7 @@ def settle(st: int) -> None:
         ad, link, record, up = ld(item, 0), ld(item, 1), ld(item, 2), ld(item, 3)
         ln = link_of(ad, link)
         entries = list_at(st, ln, record)
-        for at in range(ld(record, ld(ln, f.L_LENGTH)) & f.LENGTH):
+        for at in range(length_at(ln, record)):
             entry = ld(entries, at)
             if ld(ad, f.A_KIND) == f.NODE and ld(st, f.LOOKAHEAD) == f.EXACT:
                 turn_node(st, ad, node_at(ad, entry), link, up)

@@ -54,28 +54,24 @@ def forget_hints(st: int) -> None:
 @kernel
 def look_ahead(st: int, cursor: int, first: int, end: int) -> None:
     """Ask for what the ops ahead will touch, from `first` on: slots, then records, then lists."""
-    at = cursor + f.AHEAD_SLOT
-    if first <= at < end:
-        ask(st, at, f.AHEAD_SLOT)
-    at = cursor + f.AHEAD_RECORD
-    if first <= at < end:
-        ask(st, at, f.AHEAD_RECORD)
-    at = cursor + f.AHEAD_LIST
-    if first <= at < end:
-        ask(st, at, f.AHEAD_LIST)
+    ask_within(st, cursor + f.AHEAD_SLOT, first, end, f.AHEAD_SLOT)
+    ask_within(st, cursor + f.AHEAD_RECORD, first, end, f.AHEAD_RECORD)
+    ask_within(st, cursor + f.AHEAD_LIST, first, end, f.AHEAD_LIST)
 
 
 @kernel
 def look_further(st: int, cursor: int, first: int, end: int) -> None:
     """Ask for what the first steps of the walks from the ops ahead will touch."""
-    if ld(st, f.SILENT):
-        return
-    at = cursor + f.AHEAD_NEXT
+    if ld(st, f.SILENT) == 0:
+        ask_within(st, cursor + f.AHEAD_NEXT, first, end, f.AHEAD_NEXT)
+        ask_within(st, cursor + f.AHEAD_LAST, first, end, f.AHEAD_LAST)
+
+
+@small
+def ask_within(st: int, at: int, first: int, end: int, stage: int) -> None:
+    """Do one stage for an op, if it lies within the ops that may be asked for."""
     if first <= at < end:
-        ask(st, at, f.AHEAD_NEXT)
-    at = cursor + f.AHEAD_LAST
-    if first <= at < end:
-        ask(st, at, f.AHEAD_LAST)
+        ask(st, at, stage)
 
 
 @small

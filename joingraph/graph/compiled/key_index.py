@@ -20,13 +20,13 @@ from joingraph.expressions import texts
 from joingraph.expressions.python_values import python_values, value_text
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.layout import Layout, words_of
-from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
-from joingraph.graph.compiled.memory.regions import Regions, copy_between, table_bytes
-from joingraph.graph.compiled.memory.reserved import Words, lent, reserve
+from joingraph.graph.compiled.machine.kernel import kernel, ld, small, sto
+from joingraph.graph.compiled.memory.reserved import Words, lent
 from joingraph.graph.compiled.memory.state import RECORD_WORDS
+from joingraph.graph.compiled.memory.tables import Table
 from joingraph.graph.compiled.values.string_pool import Interner
 from joingraph.graph.compiled.values.words import from_words, to_words
-from joingraph.graph.compiled.vertex_table import FIRST_INDEX, INDEX_WORDS, drop, find, put
+from joingraph.graph.compiled.vertex_table import INDEX_WORDS, copy_words, drop, find, put
 from joingraph.plan.kept_columns import key_slots, takes_all
 from joingraph.plan.model import Plan, Slot
 
@@ -34,54 +34,17 @@ Key = bytes  # the words of a key, or of a row, side by side
 Row = bytes
 
 
-class KeyTable:
+class KeyTable(Table):
     """What one alias keeps of base rows, by their keys, whose words lie at `places` of a row."""
 
     def __init__(self, places: Sequence[int], width: int) -> None:
         self.places, self.width = np.array(places, np.int64), width
-        self.area = Regions([8 * RECORD_WORDS, 8 * INDEX_WORDS])
-        self.descriptor = reserve(f.VERTEX_WORDS)
-        vd = self.descriptor.words
-        vd[f.V_MASK] = FIRST_INDEX - 1
-        vd[f.V_KEY], vd[f.V_STRIDE] = len(places), len(places) + width
-        self.find_regions()
+        super().__init__(len(places), len(places) + width, [RECORD_WORDS, INDEX_WORDS])
 
     def make_room(self, ops: int) -> None:
         """Make room for so many ops and for taking them back, as memory/state.py does."""
         self.area.prepare(ops, self.needed)
         self.finish_move()
-
-    def finish_move(self) -> None:
-        """Bring a move to other regions to its end; called again, do it anew."""
-        if self.area.before:
-            (records, index), vd, size = self.area.before, self.descriptor.words, 8 * self.slots
-            copy_between(records, self.area.regions[0], 0, int(8 * vd[f.V_NEXT] * vd[f.V_STRIDE]))
-            copy_between(index, self.area.regions[1], size, size)
-            self.find_regions()
-            self.area.settle()
-
-    def needed(self, ops: int) -> list[int]:
-        """Bound the bytes that the next ops need."""
-        vd = self.descriptor.words
-        records = 8 * (int(vd[f.V_NEXT]) + ops) * int(vd[f.V_STRIDE])
-        return [records, table_bytes(self.slots, int(vd[f.V_LIVE]) + ops, 8)]
-
-    @property
-    def slots(self) -> int:
-        """How many slots the index has."""
-        return int(self.descriptor.words[f.V_MASK]) + 1
-
-    def make_filled(self) -> None:
-        """Make room for as much as the descriptor says; nothing has been written yet."""
-        self.area.resemble(self.area.sizes, self.needed(0))
-        self.find_regions()
-        self.area.settle()
-
-    def find_regions(self) -> None:
-        """Write where the regions lie, and the index in its own by its size."""
-        vd, (records, index) = self.descriptor.words, self.area.regions
-        vd[f.V_RECORDS], vd[f.V_INDEX_BASE] = records.address, index.address
-        vd[f.V_INDEX] = index.address + 8 * self.slots
 
     def rows(self, keys: Words) -> list[Row | None]:
         """Find the rows with some keys."""
@@ -232,8 +195,7 @@ def find_rows(vd: int, given: Words) -> None:
         if record:
             to = found + at * (1 + width) * 8
             sto(to, 0, 1)
-            for word in range(width):
-                sto(to, 1 + word, ld(record, length + word))
+            copy_words(record + length * 8, to + 8, width)
 
 
 @kernel
@@ -247,16 +209,20 @@ def note_ops(vd: int, given: Words) -> None:
             continue
         kind, row = ld(op, f.O_KIND), ld(op, f.O_ROW)
         if kind in (f.DELETE, f.UPDATE, f.MOVE):
-            for word in range(length):
-                sto(key, word, ld(row, ld(places, word)))
+            gather_words(row, places, key, length)
             record = find(vd, key)
             if record:
                 drop(vd, record)
         if kind in (f.UPDATE, f.MOVE):
             row += width * 8
         if kind in (f.INSERT, f.UPDATE, f.MOVE):
-            for word in range(length):
-                sto(key, word, ld(row, ld(places, word)))
+            gather_words(row, places, key, length)
             record = put(vd, key)
-            for word in range(width):
-                sto(record, length + word, ld(row, word))
+            copy_words(row, record + length * 8, width)
+
+
+@small
+def gather_words(row: int, places: int, to: int, count: int) -> None:
+    """Copy the words at some places of a row."""
+    for word in range(count):
+        sto(to, word, ld(row, ld(places, word)))

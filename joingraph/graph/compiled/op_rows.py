@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.layout import Layout, words_of
-from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
+from joingraph.graph.compiled.machine.kernel import kernel, ld
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
+from joingraph.graph.compiled.vertex_table import copy_words
 from joingraph.plan.branches import tying, unread
 from joingraph.plan.kept_columns import kept_parts
 from joingraph.plan.model import Plan
@@ -37,8 +38,7 @@ def copy_rows(given: Words) -> None:
         row = ld(op, f.O_ROW)
         if post and ld(op, f.O_KIND) >= f.UPDATE:
             row += width * 8
-        for word in range(width):
-            sto(found, at * max(1, width) + word, ld(row, word))
+        copy_words(row, found + at * max(1, width) * 8, width)
 
 
 def went(ops: Words, alias: int) -> Words:

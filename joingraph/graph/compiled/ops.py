@@ -18,6 +18,7 @@ from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.layout import AliasLayout
 from joingraph.graph.compiled.machine.kernel import kernel, ld, ldb, small, sto
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
+from joingraph.graph.compiled.vertex_table import copy_words
 
 PLACE_UNKNOWN = -1  # where an op's row lies in the graph
 STRIDED_WORDS = 5  # of what a kernel is told of a column
@@ -183,13 +184,6 @@ def merge_ops(given: Words, places: int, diffs: int, ops: int) -> None:
             copy_words(op, ops + place * f.OP_WORDS * 8, f.OP_WORDS)
             sto(places, ld(op, f.O_DIFF), place + 1)
             op += f.OP_WORDS * 8
-
-
-@small
-def copy_words(source: int, to: int, count: int) -> None:
-    """Copy some words."""
-    for word in range(count):
-        sto(to, word, ld(source, word))
 
 
 @small

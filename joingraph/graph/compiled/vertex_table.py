@@ -38,6 +38,13 @@ def same_key(one: int, two: int, count: int) -> bool:
 
 
 @small
+def copy_words(source: int, to: int, count: int) -> None:
+    """Copy some words."""
+    for word in range(count):
+        sto(to, word, ld(source, word))
+
+
+@small
 def record_of(vd: int, slot: int) -> int:
     """Return the record that a slot names."""
     return ld(vd, f.V_RECORDS) + ((slot & f.LOW) - 1) * ld(vd, f.V_STRIDE) * 8
@@ -93,8 +100,7 @@ def put(vd: int, key: int) -> int:
         return record_of(vd, slot)
     identity = take_record(vd)
     record = ld(vd, f.V_RECORDS) + identity * ld(vd, f.V_STRIDE) * 8
-    for word in range(count):
-        sto(record, word, ld(key, word))
+    copy_words(key, record, count)
     settle_slot(vd, identity, h, place)
     return record
 
@@ -165,22 +171,15 @@ def take_record(vd: int) -> int:
 
 @kernel
 def grow_index(vd: int) -> None:
-    """Double the index."""
-    capacity = ld(vd, f.V_MASK) + 1
-    index = ld(vd, f.V_INDEX_BASE) + 2 * capacity * 8
-    spread_slots(ld(vd, f.V_INDEX), capacity, index)
-    sto(vd, f.V_INDEX, index)
-    sto(vd, f.V_MASK, 2 * capacity - 1)
-
-
-@kernel
-def spread_slots(old: int, capacity: int, index: int) -> None:
-    """Copy slots to an index twice as large; read in order, they are written in two runs."""
-    mask = 2 * capacity - 1
+    """Double the index; its slots, read in order, are written in two runs."""
+    old, capacity = ld(vd, f.V_INDEX), ld(vd, f.V_MASK) + 1
+    index, mask = ld(vd, f.V_INDEX_BASE) + 2 * capacity * 8, 2 * capacity - 1
     for place in range(capacity):
         slot = ld(old, place)
         if slot:
             sto(index, free_slot(index, mask, slot >> 32), slot)
+    sto(vd, f.V_INDEX, index)
+    sto(vd, f.V_MASK, mask)
 
 
 @kernel

@@ -19,6 +19,7 @@ from joingraph.graph.compiled.layout import VertexLayout
 from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
 from joingraph.graph.compiled.memory.regions import table_bytes
 from joingraph.graph.compiled.memory.reserved import Words
+from joingraph.graph.compiled.memory.tables import table_needs
 from joingraph.graph.compiled.ops import SLOT_WORDS, slots_for
 
 if TYPE_CHECKING:
@@ -33,15 +34,16 @@ def needed(memory: GraphMemory, ops: int) -> list[int]:
     layout, words = memory.layout, memory.words
     vertices = [memory.vertex(number) for number in range(len(layout.vertices))]
     entries = max(sum(link.seat.columns for link in alias.links) for alias in layout.aliases)
+    tables = [table_needs(vd, ops) for vd in vertices]
     stacked = [
         (int(vd[f.V_NEXT]) + ops) * STACKED_BYTES * followers(vertex)
         for vd, vertex in zip(vertices, layout.vertices, strict=True)
     ]
     return [
         8 * (3 * int(words[f.TOP]) + ENTRY_WORDS * entries * ops),
-        *(8 * (int(vd[f.V_NEXT]) + ops) * int(vd[f.V_STRIDE]) for vd in vertices),
+        *(records for records, _ in tables),
         *(8 * (int(ad[f.A_NEXT]) + ops) * int(ad[f.A_STRIDE]) for ad in nodes_of(memory)),
-        *(table_bytes(int(vd[f.V_MASK]) + 1, int(vd[f.V_LIVE]) + ops, 8) for vd in vertices),
+        *(index for _, index in tables),
         table_bytes(int(words[f.PLACES_MASK]) + 1, most_places(memory, ops), 16),
         sum(stacked),
         8 * SLOT_WORDS * slots_for(ops),
@@ -61,23 +63,6 @@ def followers(vertex: VertexLayout) -> int:
     """Return how many pairs of aliases a value has of which one may wake or lay dead the other."""
     leading = sum(seat.kind >= f.EDGE for seat in vertex.seats)
     return leading * (len(vertex.seats) - 1)
-
-
-def used(memory: GraphMemory) -> list[tuple[int, int]]:
-    """Say of each region which bytes hold something between two batches: from where, how many."""
-    words = memory.words
-    vertices = [memory.vertex(number) for number in range(len(memory.layout.vertices))]
-    slots = [8 * (int(vd[f.V_MASK]) + 1) for vd in vertices]
-    places = 16 * (int(words[f.PLACES_MASK]) + 1)
-    return [
-        (0, 8 * int(words[f.TOP])),
-        *((0, 8 * int(vd[f.V_NEXT]) * int(vd[f.V_STRIDE])) for vd in vertices),
-        *((0, 8 * int(ad[f.A_NEXT]) * int(ad[f.A_STRIDE])) for ad in nodes_of(memory)),
-        *((size, size) for size in slots),
-        (places, places),
-        (0, 0),
-        (0, 0),
-    ]
 
 
 def nodes_of(memory: GraphMemory) -> list[Words]:

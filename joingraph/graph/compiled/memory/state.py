@@ -17,9 +17,10 @@ from functools import partial
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.layout import AliasLayout, Layout, VertexLayout
 from joingraph.graph.compiled.memory.blocks import Filling, pool
-from joingraph.graph.compiled.memory.growth import needed, shift_lists, used
-from joingraph.graph.compiled.memory.regions import Regions, copy_between
+from joingraph.graph.compiled.memory.growth import needed, nodes_of, shift_lists
+from joingraph.graph.compiled.memory.regions import Regions
 from joingraph.graph.compiled.memory.reserved import Region, Words, reserve
+from joingraph.graph.compiled.memory.tables import Bytes, place_table, slots_of, table_used
 from joingraph.graph.compiled.vertex_table import FIRST_INDEX, INDEX_WORDS
 from joingraph.plan.program import Enter, Program, Weigh
 
@@ -59,12 +60,24 @@ class GraphMemory:
         """Bring a move to other regions to its end; called again, do it anew."""
         if self.area.before:
             distances = self.distances(self.area.before)
-            moved = zip(self.area.before, self.area.regions, used(self), strict=True)
-            for old, new, (start, size) in moved:
-                copy_between(old, new, start, size)
+            self.area.copy(self.used())
             self.find_regions()
             self.shift(distances)
             self.area.settle()
+
+    def used(self) -> list[Bytes]:
+        """Return which bytes of each region hold something between two batches."""
+        numbers = range(len(self.layout.vertices))
+        tables = [table_used(self.vertex(number)) for number in numbers]
+        places = 16 * (int(self.words[f.PLACES_MASK]) + 1)
+        return [
+            (0, 8 * int(self.words[f.TOP])),
+            *(records for records, _ in tables),
+            *((0, 8 * int(ad[f.A_NEXT]) * int(ad[f.A_STRIDE])) for ad in nodes_of(self)),
+            *(index for _, index in tables),
+            (places, places),
+            *[(0, 0)] * len(SCRATCH_WORDS),
+        ]
 
     def forget_places(self) -> None:
         """Give an empty table of places back; one mapped from a file would not read as zero."""
@@ -110,9 +123,8 @@ class GraphMemory:
         words[f.PLACES] = self.places.address + 16 * self._places
         for number, (records, index) in enumerate(zip(self.records, self.indexes, strict=True)):
             vd = self.vertex(number)
-            self._capacities[number] = int(vd[f.V_MASK]) + 1
-            vd[f.V_RECORDS], vd[f.V_INDEX_BASE] = records.address, index.address
-            vd[f.V_INDEX] = index.address + 8 * self._capacities[number]
+            self._capacities[number] = slots_of(vd)
+            place_table(vd, records, index)
         for number, records in self.nodes.items():
             self.alias(number)[f.A_RECORDS] = records.address
 
@@ -123,7 +135,7 @@ class GraphMemory:
             self.places.release(2 * self._places, 2 * capacity)
             self._places = capacity
         for number, index in enumerate(self.indexes):
-            capacity = int(self.vertex(number)[f.V_MASK]) + 1
+            capacity = slots_of(self.vertex(number))
             if capacity > self._capacities[number]:
                 index.release(self._capacities[number], capacity)
                 self._capacities[number] = capacity

@@ -105,7 +105,7 @@ def check_list(st: int, seat: int, record: int) -> int:
     ln = link_of(ad, link)
     entries = list_at(st, ln, record)
     for at in range(length):
-        if not tied(st, ad, link, ld(entries, at), at):
+        if not knows_place(st, ad, link, ld(entries, at), at):
             return 3
         if link == 0 and not has_place(st, ad, record, at):
             return 7
@@ -128,7 +128,7 @@ def has_place(st: int, ad: int, record: int, at: int) -> bool:
 
 
 @kernel
-def tied(st: int, ad: int, link: int, entry: int, at: int) -> bool:
+def knows_place(st: int, ad: int, link: int, entry: int, at: int) -> bool:
     """True if an entry's other end knows its place."""
     if ld(ad, f.A_KIND) == f.EDGE:
         far = link_of(ad, 1 - link)

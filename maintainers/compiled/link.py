@@ -173,7 +173,7 @@ def find_place(st: int, ad: int, row: int) -> int:
 
 
 @kernel
-def shortest(st: int, ad: int) -> int:
+def shortest_link(st: int, ad: int) -> int:
     """Choose the link whose list is the shortest at the bound values."""
     best, least = 0, f.LENGTH
     for link in range(ld(ad, f.A_LINK_COUNT)):
@@ -187,14 +187,14 @@ def shortest(st: int, ad: int) -> int:
 @small
 def least(st: int, ad: int) -> int:
     """Return the length of the shortest list at the bound values."""
-    ln = link_of(ad, shortest(st, ad))
+    ln = link_of(ad, shortest_link(st, ad))
     return length_at(ln, bound(st, ln))
 
 
 @kernel
 def find_edge(st: int, ad: int) -> int:
     """Find an edge between the bound values: its position in the list at link 0, or -1."""
-    near = shortest(st, ad)
+    near = shortest_link(st, ad)
     ln, far = link_of(ad, near), link_of(ad, 1 - near)
     entries = list_at(st, ln, bound(st, ln))
     wanted = identity_at(far, bound(st, far))
@@ -205,7 +205,7 @@ def find_edge(st: int, ad: int) -> int:
 @kernel
 def find_node(st: int, ad: int, projected: int) -> int:
     """Find a node of the bound values with the projected words at an address, or -1."""
-    ln = link_of(ad, shortest(st, ad))
+    ln = link_of(ad, shortest_link(st, ad))
     entries = list_at(st, ln, bound(st, ln))
     for at in range(length_at(ln, bound(st, ln)) - 1, -1, -1):
         if same_node(st, ad, node_at(ad, ld(entries, at)), projected):

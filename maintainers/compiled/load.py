@@ -112,11 +112,11 @@ def outside_in(layout: Layout) -> list[tuple[int, int]]:
 def load_parts(st: int, parts: Words, order: Words, nodes: Words) -> None:
     """Insert the rows of each part, then count what lives in the whole graph."""
     for part in range(len(parts) // PART):
-        ad, given = parts[part * PART], parts[part * PART + 1 : (part + 1) * PART]
+        ad, args = parts[part * PART], parts[part * PART + 1 : (part + 1) * PART]
         for link in range(ld(ad, f.A_LINK_COUNT)):
-            count_rows(ad, link, given)
+            count_rows(ad, link, args)
             make_lists(st, ad, link)
-        fill(st, ad, given)
+        fill(st, ad, args)
     if ld(st, f.LOOKAHEAD) >= f.GLOBAL:
         for at in range(len(order) // 2):
             count_live(st, order[2 * at], order[2 * at + 1])
@@ -125,9 +125,9 @@ def load_parts(st: int, parts: Words, order: Words, nodes: Words) -> None:
 
 
 @kernel
-def count_rows(ad: int, link: int, given: Words) -> None:
+def count_rows(ad: int, link: int, args: Words) -> None:
     """Find or make the value of each row at a link, and count the value's rows."""
-    count, rows, values, step = given[0], given[1], given[2] + link * given[0] * 8, given[3]
+    count, rows, values, step = args[0], args[1], args[2] + link * args[0] * 8, args[3]
     ln = link_of(ad, link)
     vd, key, length = ld(ln, f.L_VERTEX), ld(ln, f.L_KEY) * 8, ld(ln, f.L_LENGTH)
     words = ld(vd, f.V_KEY)
@@ -162,9 +162,9 @@ def make_lists(st: int, ad: int, link: int) -> None:
 
 
 @kernel
-def fill(st: int, ad: int, given: Words) -> None:
+def fill(st: int, ad: int, args: Words) -> None:
     """Put each row at the next place of its lists."""
-    count, rows, values, step, kind = given[0], given[1], given[2], given[3], ld(ad, f.A_KIND)
+    count, rows, values, step, kind = args[0], args[1], args[2], args[3], ld(ad, f.A_KIND)
     links = ld(ad, f.A_LINK_COUNT)
     for row in range(-FAR, count if kind != f.COUNT else 0):
         for link in range(links):
@@ -180,7 +180,7 @@ def fill(st: int, ad: int, given: Words) -> None:
         elif row >= 0 and kind == f.EDGE:
             fill_edge(st, ad, ld(values, row), ld(values, count + row))
         elif row >= 0:
-            fill_node(st, ad, given, row)
+            fill_node(st, ad, args, row)
     sto(ad, f.A_ROWS, count)
 
 
@@ -213,14 +213,14 @@ def fill_edge(st: int, ad: int, near: int, far: int) -> None:
 
 
 @small
-def fill_node(st: int, ad: int, given: Words, number: int) -> None:
+def fill_node(st: int, ad: int, args: Words, number: int) -> None:
     """Write a node, and its id into the lists of its values."""
-    identity, links, row = ld(ad, f.A_NEXT), ld(ad, f.A_LINK_COUNT), given[1] + number * given[3]
+    identity, links, row = ld(ad, f.A_NEXT), ld(ad, f.A_LINK_COUNT), args[1] + number * args[3]
     node = node_at(ad, identity)
     sto(ad, f.A_NEXT, identity + 1)
     sto(node, 0, f.USED)
     for link in range(links):
-        ln, record = link_of(ad, link), ld(given[2], link * given[0] + number)
+        ln, record = link_of(ad, link), ld(args[2], link * args[0] + number)
         at = next_place(ln, record)
         sto(list_at(st, ln, record), at, identity)
         sto(node, 1 + link, (identity_at(ln, record) << 32) | at)

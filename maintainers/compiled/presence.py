@@ -29,7 +29,7 @@ from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
 from joingraph.graph.compiled.ops import SLOT_WORDS, slots_for
 from joingraph.graph.compiled.prefetch import alias_of, ask, forget_hints, op_at
 from joingraph.graph.compiled.vertex_table import hash_of, same_key
-from joingraph.maintainers.compiled.link import find_place, find_values, shortest
+from joingraph.maintainers.compiled.link import find_place, find_values, shortest_link
 
 
 def admit(st: int, ops: Words, matrices: tuple[Words, ...]) -> npt.NDArray[np.bool_]:
@@ -38,15 +38,15 @@ def admit(st: int, ops: Words, matrices: tuple[Words, ...]) -> npt.NDArray[np.bo
     if (ops[:, f.O_KIND] != f.INSERT).any():
         mask = slots_for(len(ops)) - 1
         with lent(ops, admitted, *matrices):
-            given = np.array([mask, address_of(admitted)])
-            admit_all(st, address_of(ops), len(ops), given)
+            args = np.array([mask, address_of(admitted)])
+            admit_all(st, address_of(ops), len(ops), args)
     return admitted.astype(bool)
 
 
 @kernel
-def admit_all(st: int, ops: int, count: int, given: Words) -> None:
+def admit_all(st: int, ops: int, count: int, args: Words) -> None:
     """Go through the base diffs in order, keeping running counts of the admitted ones."""
-    mask, admitted = given[0], given[1]
+    mask, admitted = args[0], args[1]
     sto(st, f.GENERATION, ld(st, f.GENERATION) + 1)
     sto(st, f.OPS, ops)
     forget_hints(st)
@@ -131,14 +131,14 @@ def held(st: int, op: int, least: int) -> bool:
     sto(op, f.O_PLACE, find_place(st, ad, row))
     if ld(op, f.O_PLACE) < 0 or least == 1:
         return ld(op, f.O_PLACE) >= 0
-    return count_rows(st, ad, row, least) >= least
+    return count_equal(st, ad, row, least) >= least
 
 
 @kernel
-def count_rows(st: int, ad: int, row: int, most: int) -> int:
+def count_equal(st: int, ad: int, row: int, most: int) -> int:
     """Count the rows of an alias in the graph that are equal to one, up to a number if many."""
     kind, projected = ld(ad, f.A_KIND), row + ld(ad, f.A_KEY_WORDS) * 8
-    near = shortest(st, ad)
+    near = shortest_link(st, ad)
     ln = link_of(ad, near)
     length = length_at(ln, bound(st, ln))
     if kind == f.COUNT:

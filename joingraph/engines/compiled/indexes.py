@@ -15,7 +15,8 @@ from joingraph.engines.compiled.batches import Carrying, Run
 from joingraph.generators.compiled.reads.column_walk import Walker
 from joingraph.generators.compiled.reads.starts import Starts
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.key_index import Keys, row_places
+from joingraph.graph.compiled.key_index import Keys
+from joingraph.graph.compiled.layout import row_places
 from joingraph.graph.compiled.memory.reserved import Words, lent
 from joingraph.graph.compiled.op_rows import came, rows_of, went
 from joingraph.graph.compiled.ops import ops_alike

@@ -25,10 +25,10 @@ from joingraph.graph.compiled.machine.kernel import call3, kernel, ld, sto
 from joingraph.graph.compiled.prefetch import (
     alias_of,
     forget_hints,
-    look_ahead,
-    look_beyond,
-    look_further,
     op_at,
+    prefetch_beyond,
+    prefetch_far,
+    prefetch_near,
 )
 from joingraph.maintainers.compiled.link import (
     find_again,
@@ -49,7 +49,7 @@ def run(st: int) -> int:
     while cursor < end:
         stop = inserts_until(st, cursor, end)
         if ld(st, f.AHEAD) and stop - cursor < MOST_INSERTS:  # else what follows are such inserts
-            look_beyond(st, cursor, stop, end)
+            prefetch_beyond(st, cursor, stop, end)
         if stop > cursor:
             ad = alias_of(st, op_at(st, cursor))
             ended = call3(ld(ad, f.A_INSERT), st, cursor, stop)
@@ -59,8 +59,8 @@ def run(st: int) -> int:
             if ended == f.FULL or ld(st, f.ROWS) > 0:
                 return f.FULL
         elif ld(st, f.AHEAD):
-            look_ahead(st, cursor, cursor, end)
-            look_further(st, cursor, cursor, end)
+            prefetch_near(st, cursor, cursor, end)
+            prefetch_far(st, cursor, cursor, end)
         ended = carry_out(st, op_at(st, cursor))
         while ended == f.FULL and ld(st, f.SINK):
             hand_over(st)
@@ -173,8 +173,8 @@ def walk_linked(st: int, end: int) -> int:
         op = op_at(st, cursor)
         ad, row = alias_of(st, op), ld(op, f.O_ROW)
         if ld(st, f.AHEAD):
-            look_ahead(st, cursor, cursor, end)
-            look_further(st, cursor, cursor, end)
+            prefetch_near(st, cursor, cursor, end)
+            prefetch_far(st, cursor, cursor, end)
         if ld(st, f.PHASE) == f.P_START:
             find_values(st, ad, row)
             sto(st, f.PHASE, f.P_EMIT)

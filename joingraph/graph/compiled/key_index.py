@@ -19,22 +19,22 @@ from joingraph.common.errors import DiffError
 from joingraph.expressions import texts
 from joingraph.expressions.python_values import python_values, value_text
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.layout import Layout, words_of
+from joingraph.graph.compiled.layout import Layout, row_places
 from joingraph.graph.compiled.machine.kernel import kernel, ld, small, sto
 from joingraph.graph.compiled.memory.reserved import Words, lent
 from joingraph.graph.compiled.memory.state import RECORD_WORDS
-from joingraph.graph.compiled.memory.tables import Table
+from joingraph.graph.compiled.memory.tables import RecordTable
 from joingraph.graph.compiled.values.string_pool import Interner
 from joingraph.graph.compiled.values.words import from_words, to_words
 from joingraph.graph.compiled.vertex_table import INDEX_WORDS, copy_words, drop, find, put
 from joingraph.plan.kept_columns import key_slots, takes_all
-from joingraph.plan.model import Plan, Slot
+from joingraph.plan.model import Plan
 
 Key = bytes  # the words of a key, or of a row, side by side
 Row = bytes
 
 
-class KeyTable(Table):
+class KeyTable(RecordTable):
     """What one alias keeps of base rows, by their keys, whose words lie at `places` of a row."""
 
     def __init__(self, places: Sequence[int], width: int) -> None:
@@ -50,17 +50,17 @@ class KeyTable(Table):
         """Find the rows with some keys."""
         found = np.zeros((len(keys), 1 + self.width), np.int64)
         with lent(keys, found):
-            given = np.array([keys.ctypes.data, found.ctypes.data, len(keys), self.width])
-            find_rows(self.descriptor.address, given)
+            args = np.array([keys.ctypes.data, found.ctypes.data, len(keys), self.width])
+            find_rows(self.descriptor.address, args)
         return [row[1:].tobytes() if row[0] else None for row in found]
 
     def note(self, alias: int, ops: Words) -> None:
         """Take note of ops that were carried out; the rows they point to are lent."""
         key = np.zeros(len(self.places), np.int64)
         with lent(ops, key, self.places):
-            given = [ops.ctypes.data, len(ops), alias, self.width]
-            given += [self.places.ctypes.data, len(self.places), key.ctypes.data]
-            note_ops(self.descriptor.address, np.array(given))
+            args = [ops.ctypes.data, len(ops), alias, self.width]
+            args += [self.places.ctypes.data, len(self.places), key.ctypes.data]
+            note_ops(self.descriptor.address, np.array(args))
 
 
 class Keys:
@@ -158,18 +158,6 @@ class RunningKeys:
             self.changed[alias, self.keys.key_of(alias, row)] = row
 
 
-def row_places(plan: Plan, layout: Layout, slot: Slot) -> list[int]:
-    """Return which words of an alias' row a slot's value is made of."""
-    alias, mine = plan.aliases[slot.alias], layout.aliases[slot.alias]
-    if slot.vertex is None:
-        first = mine.keys + sum(words_of(each.type) for each in alias.projected[: slot.position])
-        return list(range(first, first + words_of(slot.stored)))
-    link = mine.links[slot.vertex]
-    types = plan.vertices[link.vertex].types
-    first = link.key + sum(map(words_of, types[: slot.position]))
-    return list(range(first, first + words_of(types[slot.position])))
-
-
 def twice_text(keys: Keys, alias: int, row: Row) -> str:
     """Return which key two rows have."""
     table = keys.plan.definition.tables[keys.plan.aliases[alias].table]
@@ -186,9 +174,9 @@ def twice_text(keys: Keys, alias: int, row: Row) -> str:
 
 
 @kernel
-def find_rows(vd: int, given: Words) -> None:
+def find_rows(vd: int, args: Words) -> None:
     """Write 1 and the row for each key that is there."""
-    keys, found, count, width = given[0], given[1], given[2], given[3]
+    keys, found, count, width = args[0], args[1], args[2], args[3]
     length = ld(vd, f.V_KEY)
     for at in range(count):
         record = find(vd, keys + at * length * 8)
@@ -199,10 +187,10 @@ def find_rows(vd: int, given: Words) -> None:
 
 
 @kernel
-def note_ops(vd: int, given: Words) -> None:
+def note_ops(vd: int, args: Words) -> None:
     """Drop the keys of rows that went, and put those of rows that came."""
-    ops, count, alias, width = given[0], given[1], given[2], given[3]
-    places, length, key = given[4], given[5], given[6]
+    ops, count, alias, width = args[0], args[1], args[2], args[3]
+    places, length, key = args[4], args[5], args[6]
     for at in range(count):
         op = ops + at * (f.OP_WORDS * 8)
         if ld(op, f.O_ALIAS) != alias:

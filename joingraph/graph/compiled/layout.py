@@ -164,12 +164,12 @@ def lay_out_vertex(
 
 def with_room(seats: list[Seat], place: int, stride: int) -> tuple[Seat, ...]:
     """Return what a record has to spare to lists of one row, as many as it holds."""
-    given = {}
+    rooms = {}
     for seat in sorted(seats, key=lambda each: each.columns):
         if seat.columns and place + seat.columns <= stride:
-            given[seat.alias] = place
+            rooms[seat.alias] = place
             place += seat.columns
-    return tuple(replace(seat, room=given.get(seat.alias, 0)) for seat in seats)
+    return tuple(replace(seat, room=rooms.get(seat.alias, 0)) for seat in seats)
 
 
 def lay_out_alias(
@@ -226,3 +226,15 @@ def slot_words(
         before = sum(map(words_of, plan.vertices[vertex].types[: slot.position]))
         source, width = vertex, words_of(plan.vertices[vertex].types[slot.position])
     return [(source, before + word) for word in range(width)]
+
+
+def row_places(plan: Plan, layout: Layout, slot: Slot) -> list[int]:
+    """Return which words of an alias' row a slot's value is made of."""
+    alias, mine = plan.aliases[slot.alias], layout.aliases[slot.alias]
+    if slot.vertex is None:
+        first = mine.keys + sum(words_of(each.type) for each in alias.projected[: slot.position])
+        return list(range(first, first + words_of(slot.stored)))
+    link = mine.links[slot.vertex]
+    types = plan.vertices[link.vertex].types
+    first = link.key + sum(map(words_of, types[: slot.position]))
+    return list(range(first, first + words_of(types[slot.position])))

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.layout import Layout, words_of
+from joingraph.graph.compiled.layout import Layout, row_places, words_of
 from joingraph.graph.compiled.machine.kernel import kernel, ld
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
 from joingraph.graph.compiled.vertex_table import copy_words
@@ -30,9 +30,9 @@ def rows_of(ops: Words, layout: Layout, alias: int, *, post: bool) -> Words:
 
 
 @kernel
-def copy_rows(given: Words) -> None:
+def copy_rows(args: Words) -> None:
     """Copy the row of each op; the new row of an update lies behind the old one."""
-    ops, count, width, post, found = given[0], given[1], given[2], given[3], given[4]
+    ops, count, width, post, found = args[0], args[1], args[2], args[3], args[4]
     for at in range(count):
         op = ops + at * (f.OP_WORDS * 8)
         row = ld(op, f.O_ROW)
@@ -55,12 +55,12 @@ def came(ops: Words, alias: int) -> Words:
     return found
 
 
-def runs(ops: Words, told: npt.NDArray[np.bool_]) -> Iterator[slice]:
+def runs(ops: Words, marks: npt.NDArray[np.bool_]) -> Iterator[slice]:
     """Cut ops into runs of one alias, and of one mark; while a run lasts the others stand still."""
     if not len(ops):
         return
     alias = ops[:, f.O_ALIAS]
-    cuts = np.flatnonzero((np.diff(alias) != 0) | (np.diff(told.astype(np.int8)) != 0)) + 1
+    cuts = np.flatnonzero((np.diff(alias) != 0) | (np.diff(marks.astype(np.int8)) != 0)) + 1
     bounds = [0, *cuts.tolist(), len(ops)]
     yield from map(slice, bounds, bounds[1:])
 
@@ -87,9 +87,7 @@ def tied(plan: Plan, layout: Layout, ops: Words) -> npt.NDArray[np.bool_]:
             ops[at], layout, alias.index, post=True
         )
         for slot in mine:
-            before = sum(words_of(each.type) for each in alias.projected[: slot.position])
-            first = layout.aliases[alias.index].keys + before
-            mark[at] |= ~same[:, first : first + words_of(slot.stored)].all(axis=1)
+            mark[at] |= ~same[:, row_places(plan, layout, slot)].all(axis=1)
     return mark
 
 

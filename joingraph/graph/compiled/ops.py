@@ -50,21 +50,21 @@ def matrix_of(columns: Sequence[Words], length: int) -> Words:
 def lay(columns: Sequence[Strided], length: int) -> tuple[Words, int]:
     """Put columns side by side; also tell which of them holds the NULL word as a value, or -1."""
     matrix = (np.empty if columns else np.zeros)((length, max(1, len(columns))), np.int64)
-    given = np.array([each[:STRIDED_WORDS] for each in columns], np.int64)
+    args = np.array([each[:STRIDED_WORDS] for each in columns], np.int64)
     memory = [each for column in columns for each in column.memory]
-    with lent(given, matrix, *memory):
-        clash = lay_words(address_of(given), address_of(matrix), len(columns), length)
+    with lent(args, matrix, *memory):
+        clash = lay_words(address_of(args), address_of(matrix), len(columns), length)
     return matrix, clash
 
 
 @kernel
-def lay_words(given: int, matrix: int, count: int, length: int) -> int:
+def lay_words(args: int, matrix: int, count: int, length: int) -> int:
     """Copy columns into rows, some rows of all columns at a time."""
     clash = -1
     for start in range(0, length, ROWS_AT_ONCE):
         end = min(start + ROWS_AT_ONCE, length)
         for column in range(count):
-            at = given + column * STRIDED_WORDS * 8
+            at = args + column * STRIDED_WORDS * 8
             step, bits, is_key = ld(at, 1), ld(at, 2), ld(at, 4)
             value, bit = ld(at, 0) + start * step, ld(at, 3) + start
             to = matrix + (start * count + column) * 8
@@ -82,16 +82,16 @@ def lay_words(given: int, matrix: int, count: int, length: int) -> int:
 def ops_alike(alias: int, diffs: Words, kind: int, matrix: Words) -> Words:
     """Write ops of one kind, one for each row of a matrix."""
     ops, diffs = np.empty((len(diffs), f.OP_WORDS), np.int64), np.ascontiguousarray(diffs)
-    given = [alias, kind, address_of(matrix), matrix.strides[0]]
+    args = [alias, kind, address_of(matrix), matrix.strides[0]]
     with lent(ops, diffs):
-        write_ops(address_of(ops), address_of(diffs), len(ops), np.array(given))
+        write_ops(address_of(ops), address_of(diffs), len(ops), np.array(args))
     return ops
 
 
 @kernel
-def write_ops(op: int, diffs: int, count: int, given: Words) -> None:
+def write_ops(op: int, diffs: int, count: int, args: Words) -> None:
     """Write op after op."""
-    alias, kind, row, stride = given[0], given[1], given[2], given[3]
+    alias, kind, row, stride = args[0], args[1], args[2], args[3]
     for at in range(count):
         write_op(op, ld(diffs, at), alias, kind, row + at * stride)
         op += f.OP_WORDS * 8
@@ -118,18 +118,18 @@ def paired_ops(
     with lent(matrix, ops, *arrays):
         places = [address_of(each) for each in arrays]
         ends = [len(pre.numbers), len(post.numbers), length]
-        given = np.array([*places, *ends, width, layout.keys, layout.width, alias])
-        felt = pair_sides(given, address_of(matrix), address_of(ops))
-    return ops[:felt], matrix
+        args = np.array([*places, *ends, width, layout.keys, layout.width, alias])
+        count = pair_sides(args, address_of(matrix), address_of(ops))
+    return ops[:count], matrix
 
 
 @kernel
-def pair_sides(given: Words, row: int, op: int) -> int:
+def pair_sides(args: Words, row: int, op: int) -> int:
     """Copy the sides of each update next to each other, and write what it is; gives how many."""
-    diffs, pres, pre, posts, post = given[0], given[1], given[2], given[3], given[4]
-    pre_end, post_end, length = given[5], given[6], given[7]
-    width, keys, kept, alias = given[8], given[9], given[10], given[11]
-    at, other, felt = 0, 0, 0
+    diffs, pres, pre, posts, post = args[0], args[1], args[2], args[3], args[4]
+    pre_end, post_end, length = args[5], args[6], args[7]
+    width, keys, row_words, alias = args[8], args[9], args[10], args[11]
+    at, other, count = 0, 0, 0
     for number in range(length):
         has_pre = at < pre_end and ld(pres, at) == number
         has_post = other < post_end and ld(posts, other) == number
@@ -141,16 +141,16 @@ def pair_sides(given: Words, row: int, op: int) -> int:
             other += 1
         kind = f.DELETE
         if has_pre and has_post:
-            same = alike_words(row, row + width * 8, kept)
-            kind = f.UPDATE if same < keys else f.MOVE if same < kept else f.NOTHING
+            same = alike_words(row, row + width * 8, row_words)
+            kind = f.UPDATE if same < keys else f.MOVE if same < row_words else f.NOTHING
         elif has_post:
             kind = f.INSERT
         if has_pre or has_post:
             write_op(op, ld(diffs, number), alias, kind, row if has_pre else row + width * 8)
             op += f.OP_WORDS * 8
-            felt += 1
+            count += 1
         row += width * 16
-    return felt
+    return count
 
 
 def merged_ops(parts: Sequence[Words], diffs: int) -> Words:
@@ -162,24 +162,24 @@ def merged_ops(parts: Sequence[Words], diffs: int) -> Words:
     places = np.zeros(diffs + 1, np.int64)
     if parts:
         with lent(ops, places, *parts):
-            given = [[address_of(part), len(part)] for part in parts]
-            merge_ops(np.array(given), address_of(places), diffs, address_of(ops))
+            args = [[address_of(part), len(part)] for part in parts]
+            merge_ops(np.array(args), address_of(places), diffs, address_of(ops))
     return ops
 
 
 @kernel
-def merge_ops(given: Words, places: int, diffs: int, ops: int) -> None:
+def merge_ops(args: Words, places: int, diffs: int, ops: int) -> None:
     """Count the ops of each base diff, so that every op is copied to its place at once."""
-    for part in range(len(given)):
-        op = given[part, 0]
-        for _ in range(given[part, 1]):
+    for part in range(len(args)):
+        op = args[part, 0]
+        for _ in range(args[part, 1]):
             sto(places, ld(op, f.O_DIFF) + 1, ld(places, ld(op, f.O_DIFF) + 1) + 1)
             op += f.OP_WORDS * 8
     for diff in range(diffs):
         sto(places, diff + 1, ld(places, diff) + ld(places, diff + 1))
-    for part in range(len(given)):
-        op = given[part, 0]
-        for _ in range(given[part, 1]):
+    for part in range(len(args)):
+        op = args[part, 0]
+        for _ in range(args[part, 1]):
             place = ld(places, ld(op, f.O_DIFF))
             copy_words(op, ops + place * f.OP_WORDS * 8, f.OP_WORDS)
             sto(places, ld(op, f.O_DIFF), place + 1)

@@ -1,4 +1,4 @@
-"""Looks ahead: asks for what later ops will touch, whatever their aliases and kinds are.
+"""Prefetches what later ops will touch, whatever their aliases and kinds are.
 
     op at + 24   index slots of its vertex values          at + 4   the first value beyond an edge
          at + 16 the records (kept in a ring)              at + 2   the lists there
@@ -52,16 +52,16 @@ def forget_hints(st: int) -> None:
 
 
 @kernel
-def look_ahead(st: int, cursor: int, first: int, end: int) -> None:
-    """Ask for what the ops ahead will touch, from `first` on: slots, then records, then lists."""
+def prefetch_near(st: int, cursor: int, first: int, end: int) -> None:
+    """Prefetch what the ops ahead will touch, from `first` on: slots, then records, then lists."""
     ask_within(st, cursor + f.AHEAD_SLOT, first, end, f.AHEAD_SLOT)
     ask_within(st, cursor + f.AHEAD_RECORD, first, end, f.AHEAD_RECORD)
     ask_within(st, cursor + f.AHEAD_LIST, first, end, f.AHEAD_LIST)
 
 
 @kernel
-def look_further(st: int, cursor: int, first: int, end: int) -> None:
-    """Ask for what the first steps of the walks from the ops ahead will touch."""
+def prefetch_far(st: int, cursor: int, first: int, end: int) -> None:
+    """Prefetch what the first steps of the walks from the ops ahead will touch."""
     if ld(st, f.SILENT) == 0:
         ask_within(st, cursor + f.AHEAD_NEXT, first, end, f.AHEAD_NEXT)
         ask_within(st, cursor + f.AHEAD_LAST, first, end, f.AHEAD_LAST)
@@ -92,11 +92,11 @@ def ask(st: int, at: int, stage: int) -> None:
 
 
 @kernel
-def look_beyond(st: int, cursor: int, stop: int, end: int) -> None:
-    """Look ahead from the ops that a kernel of one alias will do, at those that follow on them."""
+def prefetch_beyond(st: int, cursor: int, stop: int, end: int) -> None:
+    """Prefetch, from the ops that a kernel of one alias will do, for those that follow on them."""
     for at in range(max(cursor, stop - f.AHEAD_SLOT), stop):
-        look_ahead(st, at, stop, end)
-        look_further(st, at, stop, end)
+        prefetch_near(st, at, stop, end)
+        prefetch_far(st, at, stop, end)
 
 
 @kernel

@@ -30,7 +30,7 @@ from joingraph.graph.compiled.machine.kernel import SHARED
 from joingraph.graph.compiled.machine.stamps import stamp_of_folders
 from joingraph.graph.compiled.memory.reserved import Words, bytes_at, lay_over
 from joingraph.graph.compiled.memory.state import GraphMemory
-from joingraph.graph.compiled.memory.tables import Table
+from joingraph.graph.compiled.memory.tables import RecordTable
 from joingraph.graph.compiled.sorted_index import SortedIndex
 from joingraph.graph.compiled.values import string_pool
 from joingraph.graph.compiled.values.null_columns import Nulls
@@ -132,7 +132,10 @@ class Arrays:
 
     def filled(self) -> Iterator[Stretch]:
         """Yield the runs of memory that have something in them, as the numbers tell them."""
-        owners: dict[str, GraphMemory | Table] = {"graph": self.memory, "strings": self.interner}
+        owners: dict[str, GraphMemory | RecordTable] = {
+            "graph": self.memory,
+            "strings": self.interner,
+        }
         owners |= {f"keys of {alias}": table for alias, table in self.keys.of.items()}
         for name, owner in owners.items():
             pairs = zip(owner.area.regions, owner.used(), strict=True)

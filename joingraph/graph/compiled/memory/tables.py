@@ -39,7 +39,7 @@ def place_table(vd: Words, records: Region, index: Region) -> None:
     vd[f.V_INDEX] = index.address + 8 * slots_of(vd)
 
 
-class Table:
+class RecordTable:
     """A table with regions of its own, and perhaps others; `state` is its descriptor."""
 
     def __init__(self, key: int, stride: int, most_words: Sequence[int]) -> None:

@@ -8,12 +8,15 @@ In: Arrow's own buffers. Out: one id a value, or an Arrow array made of ids; no 
 
 A string takes its length, 16 bytes an id and 12 to 24 bytes of index. It stays when the last row
 with it has gone, until engines/compiled/string_garbage.py, which knows all rows, says which are
-left (`keep`): then the others' bytes go, and their ids are given to the next new strings.
+left (`keep`): then the others' bytes go, and their ids go to the next new strings.
 
     entry of a free id   next free id + 1, -1
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +26,7 @@ from joingraph.expressions import texts
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.machine.kernel import kernel, ld, ldb, mix, small, sto
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent, reserve
-from joingraph.graph.compiled.memory.tables import Bytes, Table, slots_of
+from joingraph.graph.compiled.memory.tables import Bytes, RecordTable, slots_of
 from joingraph.graph.compiled.vertex_table import (
     INDEX_WORDS,
     copy_words,
@@ -39,11 +42,14 @@ ENTRY_WORDS = 1 << 31
 
 # Words of its descriptor that a vertex does not use; LONGEST is no less than any string's bytes.
 ARENA, TOP, LONGEST = 13, 14, 15
-COUNT = f.V_NEXT  # of the ids ever given
+COUNT = f.V_NEXT  # of the ids ever used
 NO_STRING = -1  # the length of one that is free
 
 
-class Interner(Table):
+Kernel = Callable[[int, Words, int], None]
+
+
+class Interner(RecordTable):
     """Keeps the strings and binaries of one graph."""
 
     def __init__(self) -> None:
@@ -97,12 +103,14 @@ class Interner(Table):
 
     def unknown(self, column: pa.Array) -> tuple[int, int]:
         """Count the values of a column that are not kept yet, and their bytes; keep none."""
-        starts, valid, run = pieces_of(column)
         found = np.zeros(2, np.int64)
-        with lent(starts, valid, run, found):
-            given = [address_of(starts), address_of(valid), address_of(run), address_of(found)]
-            count_unknown(self.descriptor.address, np.array(given), len(column))
+        self.call(count_unknown, (*pieces_of(column), found), len(column))
         return int(found[0]), int(found[1])
+
+    def call(self, kernel: Kernel, arrays: Sequence[npt.NDArray[Any]], length: int) -> None:
+        """Call a kernel with the addresses of arrays, which are lent meanwhile."""
+        with lent(*arrays):
+            kernel(self.descriptor.address, np.array([address_of(a) for a in arrays]), length)
 
     @property
     def free_ids(self) -> int:
@@ -114,10 +122,8 @@ class Interner(Table):
         starts, valid, run = pieces_of(column)
         found = np.full(len(column), f.NULL_WORD, np.int64)
         self.make_room(int(starts[-1] - starts[0]), len(column))
-        with lent(starts, valid, run, found):
-            given = [address_of(starts), address_of(valid), address_of(run), address_of(found)]
-            slots = self.filling[0]
-            intern_all(self.descriptor.address, np.array(given), len(column))
+        slots = self.filling[0]
+        self.call(intern_all, (starts, valid, run, found), len(column))
         if self.filling[0] > slots:
             self.area.regions[1].release(slots, self.filling[0])  # tables that were outgrown
         return found
@@ -135,15 +141,9 @@ class Interner(Table):
     def array(self, ids: Words, kind: pa.DataType) -> pa.Array:
         """Make an Arrow array of the strings that ids name, a wide one if they need that."""
         offsets = np.zeros(len(ids) + 1, np.int64)
-        with lent(ids, offsets):
-            measure(self.descriptor.address, address_of(ids), address_of(offsets), len(ids))
+        self.call(measure, (ids, offsets), len(ids))
         data = np.empty(int(offsets[-1]) + 8, np.uint8)
-        with lent(ids, offsets, data):
-            gather(
-                self.descriptor.address,
-                np.array([address_of(ids), address_of(offsets), address_of(data)]),
-                len(ids),
-            )
+        self.call(gather, (ids, offsets, data), len(ids))
         if offsets[-1] > texts.ARRAY_BYTES_MAX:
             kind = texts.WIDE[kind.id]
         else:
@@ -300,8 +300,9 @@ def keep_strings(state: int, marks: int, arena: int) -> None:
 
 
 @kernel
-def measure(state: int, ids: int, offsets: int, length: int) -> None:
+def measure(state: int, addresses: Words, length: int) -> None:
     """Lay strings end to end: the offset of each, and of the end."""
+    ids, offsets = addresses[0], addresses[1]
     entries, end = ld(state, f.V_RECORDS), 0
     for row in range(length):
         sto(offsets, row, end)

@@ -53,7 +53,7 @@ class Indexed(Carrying):
         """Make an index of an output column, empty."""
         (value,) = (each.value for each in self.plan.definition.output if each.name == column)
         slot = self.plan.slots[value]
-        places = row_places(self.plan, self.layout, slot)
+        places = row_places(self.plan, self.layout.aliases[slot.alias], slot)
         place = slice(places[0], places[-1] + 1)
         return SortedIndex(slot.alias, place, slot.stored, self.interner)
 

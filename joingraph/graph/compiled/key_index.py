@@ -74,7 +74,7 @@ class Keys:
         self.slots = {a.index: key_slots(plan, a) for a in plan.aliases if a.table in self.tables}
         self.of = {
             alias: KeyTable(
-                [word for slot in slots for word in row_places(plan, layout, slot)],
+                [word for slot in slots for word in row_places(plan, layout.aliases[alias], slot)],
                 layout.aliases[alias].width,
             )
             for alias, slots in self.slots.items()
@@ -164,7 +164,9 @@ def twice_text(keys: Keys, alias: int, row: Row) -> str:
     words = np.frombuffer(row, np.int64)
     pairs = []
     for name, slot in zip(table.key, keys.slots[alias], strict=True):
-        parts = [words[at : at + 1] for at in row_places(keys.plan, keys.layout, slot)]
+        parts = [
+            words[at : at + 1] for at in row_places(keys.plan, keys.layout.aliases[alias], slot)
+        ]
         (value,) = python_values(from_words(parts, slot.stored, keys.interner))
         pairs.append(f"{name}={value_text(value)}")
     return (

@@ -87,7 +87,7 @@ def tied(plan: Plan, layout: Layout, ops: Words) -> npt.NDArray[np.bool_]:
             ops[at], layout, alias.index, post=True
         )
         for slot in mine:
-            mark[at] |= ~same[:, row_places(plan, layout, slot)].all(axis=1)
+            mark[at] |= ~same[:, row_places(plan, layout.aliases[alias.index], slot)].all(axis=1)
     return mark
 
 

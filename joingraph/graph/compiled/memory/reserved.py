@@ -187,7 +187,7 @@ def fence_with(owner: object, spans: Sequence[tuple[int, int]]) -> None:
 
 
 def fence(low: int, high: int) -> int:
-    """Allow accesses between two addresses; returns the place that `unfence` takes."""
+    """Allow accesses between two addresses; returns the place of its bounds."""
     place = free_fences.pop() if free_fences else int(FENCES[1])
     if place >= MAX_REGIONS:
         raise LimitError(
@@ -199,15 +199,11 @@ def fence(low: int, high: int) -> int:
     return place
 
 
-def _unfence(place: int) -> None:
-    FENCES[2 + 2 * place] = 0
-    FENCES[3 + 2 * place] = 0
-    free_fences.append(place)
-
-
 def _unfence_all(places: Sequence[int]) -> None:
     for place in places:
-        _unfence(place)
+        FENCES[2 + 2 * place] = 0
+        FENCES[3 + 2 * place] = 0
+        free_fences.append(place)
 
 
 def word_at(address: int) -> ctypes.c_int64:
@@ -240,5 +236,4 @@ def _fenced_for_now(memory: Sequence[npt.NDArray[Any] | pa.Buffer]) -> Generator
     try:
         yield
     finally:
-        for place in places:
-            _unfence(place)
+        _unfence_all(places)

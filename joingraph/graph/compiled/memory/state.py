@@ -113,12 +113,8 @@ class GraphMemory:
         self.records, self.indexes = regions[:vertices], regions[-vertices - 3 : -3]
         self.nodes = dict(zip(self.numbers, regions[vertices:], strict=False))
         self.places, stack, running = regions[-3:]
-        words[f.HEAP], words[f.STACK], words[f.RUNNING] = (
-            self.heap.address,
-            stack.address,
-            running.address,
-        )
-        words[f.PLACES_BASE] = self.places.address
+        words[f.HEAP], words[f.PLACES_BASE] = self.heap.address, self.places.address
+        words[f.STACK], words[f.RUNNING] = stack.address, running.address
         self._places = int(words[f.PLACES_MASK]) + 1
         words[f.PLACES] = self.places.address + 16 * self._places
         for number, (records, index) in enumerate(zip(self.records, self.indexes, strict=True)):

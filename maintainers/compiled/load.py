@@ -47,7 +47,7 @@ def empty_aliases(memory: GraphMemory) -> tuple[int, ...]:
 
 
 def load(memory: GraphMemory, parts: Sequence[tuple[int, Words]]) -> list[int]:
-    """Insert the rows of aliases that have none, if that pays; give the parts that are left.
+    """Insert the rows of aliases that have none, if that pays; return the parts that are left.
 
     Counting anew what lives costs as much as the graph is large: so it must at least double.
     """
@@ -232,7 +232,7 @@ def fill_node(st: int, ad: int, args: Words, number: int) -> None:
 def count_live(st: int, ad: int, link: int) -> None:
     """Bring the entries at a link that lead on to the front of their lists, and count them.
 
-    The global look-ahead may take all for live: who leads nowhere will be found out.
+    The global look-ahead may take all for live: walks find those that lead nowhere.
     """
     ln = link_of(ad, link)
     for value in range(ld(ld(ln, f.L_VERTEX), f.V_NEXT)):

@@ -2,7 +2,7 @@
 
 In: the ops of a batch, in order. Out: for each op whether its base diff is admitted. A row is
 judged by what each alias keeps of it: by how many the graph holds, and what the batch has added
-to them so far, net. The graph is asked only when that is not enough, and only for as many.
+to them so far, net. The graph is searched only when that is not enough, and only for as many.
 
     slot    address of the row, generation << 32 | alias, net      open addressing, one a row
 
@@ -33,7 +33,7 @@ from joingraph.maintainers.compiled.link import find_place, find_values, shortes
 
 
 def admit(st: int, ops: Words, matrices: tuple[Words, ...]) -> npt.NDArray[np.bool_]:
-    """Say of each op whether its base diff is admitted."""
+    """Return a mask of the ops whose base diff is admitted."""
     admitted = np.ones(len(ops), np.int64)
     if (ops[:, f.O_KIND] != f.INSERT).any():
         mask = slots_for(len(ops)) - 1

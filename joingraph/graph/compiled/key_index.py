@@ -3,8 +3,8 @@
     table of one alias    | key words | row: key words of its vertices, projected words | ...
 
 The same open-addressing table that finds vertex values (vertex_table.py), one for each alias of an
-indexed table. A row's own words tell its key, so that changes of the graph are noted from the ops
-alone.
+indexed table. A row's own words hold its key, so that changes of the graph are noted from the
+ops alone.
 What a batch does to keys before it is carried out is kept apart (`RunningKeys`).
 """
 
@@ -137,7 +137,7 @@ class RunningKeys:
             yield self.changed.get((alias, key), row)
 
     def find_alike(self, alias: int, rows: Sequence[Row | None]) -> Iterator[Row | None]:
-        """Yield what an alias holds of the rows with the keys of others; None for none."""
+        """Yield the row that an alias holds with the key of each other; None if there is none."""
         table = self.keys.of[alias]
         none = bytes(8 * table.width)
         whole = np.frombuffer(b"".join(row or none for row in rows), np.int64)

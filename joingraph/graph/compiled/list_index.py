@@ -5,8 +5,8 @@
     place    a leaf's or an edge's position in that list, a node's id; all ones marks the owner
 
 A list is indexed when a removal meets it and it is longer than LONG: up to there reading it is as
-fast. From then on its slots are kept, until it is half as long. Who appends, swaps or removes
-tells this module.
+fast. From then on its slots are kept, until it is half as long: whatever appends, swaps or
+removes a row calls this module.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def tag_of(owner: int, h: int) -> int:
 
 @kernel
 def hash_at(st: int, ad: int, record: int, at: int) -> int:
-    """Hash the row at a position of a list: what tells it from others in that list."""
+    """Hash the row at a position of a list: equal rows of the list have equal hashes."""
     ln = link_of(ad, 0)
     kind, entry = ld(ad, f.A_KIND), ld(list_at(st, ln, record), at)
     if kind == f.EDGE:
@@ -79,7 +79,7 @@ def hash_of_row(st: int, ad: int, row: int) -> int:
 
 @kernel
 def slot_of(st: int, owner: int, tag: int, place: int) -> int:
-    """Find the slot that says just this, or the empty one where it belongs."""
+    """Find the slot with these three, or the empty one where it belongs."""
     table, mask, word = ld(st, f.PLACES), ld(st, f.PLACES_MASK), (tag << 32) | place
     at = tag & mask
     while True:
@@ -166,14 +166,14 @@ def index_list(st: int, ad: int, record: int) -> None:
 
 @kernel
 def note_appended(st: int, ad: int, record: int, at: int) -> None:
-    """Take note of a row that has been put at the end of a list."""
+    """Add the slot of a row that has been put at the end of a list, if it is indexed."""
     if has_places(st, ad, record):
         rename(st, ad, record, at, 1)
 
 
 @kernel
 def forget(st: int, ad: int, record: int, at: int) -> None:
-    """Take note that the row at a position is going; of few that are left, none is kept."""
+    """Drop the slot of a row that is going; a list that has become short loses its index."""
     rename(st, ad, record, at, 0)
     length = length_at(link_of(ad, 0), record)
     if length != (ld(st, f.LONG) >> 1) + 1:
@@ -187,7 +187,7 @@ def forget(st: int, ad: int, record: int, at: int) -> None:
 
 @kernel
 def move(st: int, ad: int, record: int, one: int, two: int) -> None:
-    """Take note that the row at one position is going to another."""
+    """Change the slot of a row that moves to another position."""
     owner = owner_of(ad, record)
     tag = tag_of(owner, hash_at(st, ad, record, one))
     sto(ld(st, f.PLACES), 2 * slot_of(st, owner, tag, one) + 1, (tag << 32) | two)
@@ -195,7 +195,7 @@ def move(st: int, ad: int, record: int, one: int, two: int) -> None:
 
 @kernel
 def rename(st: int, ad: int, record: int, at: int, kept: int) -> None:
-    """Take note that the row at a position is going to be another (0), or that it is now (1)."""
+    """Drop the slot of the row at a position, which is about to change (0), or add it (1)."""
     owner = owner_of(ad, record)
     tag = tag_of(owner, hash_at(st, ad, record, at))
     if kept:
@@ -214,7 +214,7 @@ def exchange(st: int, ad: int, link: int, record: int, one: int, two: int) -> No
 
 @kernel
 def exchange_places(st: int, ad: int, record: int, one: int, two: int) -> None:
-    """Take note that two edges are going to be exchanged."""
+    """Exchange the positions of two edges in their slots, if their list is indexed."""
     if has_places(st, ad, record):
         move(st, ad, record, one, MARK - 1)
         move(st, ad, record, two, one)

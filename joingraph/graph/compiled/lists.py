@@ -5,7 +5,7 @@
 
 One free list for each (columns, log2 capacity), threaded through the blocks' first words. Where
 the record has room (the upper half of a shape), a list of one row lies there, and its offset
-leads out of the heap into the record: who reads a list need not know.
+leads out of the heap into the record: readers of a list see no difference.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def lay_dead(st: int, ad: int, link: int, record: int, at: int) -> None:
 
 @kernel
 def deaden(st: int, ad: int, link: int, record: int, at: int) -> None:
-    """Move an entry to the dead ones, and say what follows (exact)."""
+    """Move an entry to the dead ones, and spread what follows (exact)."""
     lay_dead(st, ad, link, record, at)
     ln = link_of(ad, link)
     if ld(record, ld(ln, f.L_LIVE)) == 0:

@@ -1,4 +1,4 @@
-"""Reads the rows that ops point to, and says what ops are about."""
+"""Reads the rows that ops point to, and marks ops by what they change."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def came(ops: Words, alias: int) -> Words:
 
 
 def runs(ops: Words, marks: npt.NDArray[np.bool_]) -> Iterator[slice]:
-    """Cut ops into runs of one alias, and of one mark; while a run lasts the others stand still."""
+    """Yield runs of ops of one alias and one mark; during a run other aliases do not change."""
     if not len(ops):
         return
     alias = ops[:, f.O_ALIAS]
@@ -66,7 +66,7 @@ def runs(ops: Words, marks: npt.NDArray[np.bool_]) -> Iterator[slice]:
 
 
 def paired(ops: Words) -> npt.NDArray[np.bool_]:
-    """Mark ops of updates that several aliases feel: their rows may pair up."""
+    """Mark ops of updates that concern several aliases: their rows may pair up."""
     if not len(ops):
         return np.zeros(0, bool)
     _, group, counts = np.unique(ops[:, f.O_DIFF], return_inverse=True, return_counts=True)

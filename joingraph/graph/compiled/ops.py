@@ -48,7 +48,7 @@ def matrix_of(columns: Sequence[Words], length: int) -> Words:
 
 
 def lay(columns: Sequence[Strided], length: int) -> tuple[Words, int]:
-    """Put columns side by side; also tell which of them holds the NULL word as a value, or -1."""
+    """Put columns side by side; also return which holds the NULL word as a value, or -1."""
     matrix = (np.empty if columns else np.zeros)((length, max(1, len(columns))), np.int64)
     args = np.array([each[:STRIDED_WORDS] for each in columns], np.int64)
     memory = [each for column in columns for each in column.memory]

@@ -92,7 +92,7 @@ class SortedIndex:
         return sum(int(each.nbytes) for each in rows)
 
     def note(self, rows: Words, *, come: bool) -> None:
-        """List rows that came, or rows that went no more."""
+        """Add rows that came to the changes, or rows that went."""
         if len(rows):
             (self._content.come if come else self._content.gone).append(rows)
             self._changes = None

@@ -217,13 +217,13 @@ def close_gap(index: int, gap: int, mask: int) -> None:
 
 @small
 def prefetch_slot(vd: int, key: int) -> None:
-    """Ask for the index slot of a key."""
+    """Prefetch the index slot of a key."""
     prefetch(ld(vd, f.V_INDEX), hash_of(key, ld(vd, f.V_KEY)) & ld(vd, f.V_MASK))
 
 
 @small
 def prefetch_word(vd: int, key: int) -> None:
-    """Ask for the index slot of a key of one word, given itself."""
+    """Prefetch the index slot of a key of one word, given itself."""
     prefetch(ld(vd, f.V_INDEX), (mix(key) >> 32) & ld(vd, f.V_MASK))
 
 
@@ -231,7 +231,7 @@ def prefetch_word(vd: int, key: int) -> None:
 def likely_word(vd: int, key: int, stride: int) -> int:
     """Do what `likely_record` does for a key of one word, given itself, and a known stride.
 
-    Where there is no such record, the address of the empty slot is given, made odd to tell it.
+    Where there is no such record, the result is the address of the empty slot, made odd.
     """
     index = ld(vd, f.V_INDEX)
     place = likely_slot(index, ld(vd, f.V_MASK), mix(key) >> 32)

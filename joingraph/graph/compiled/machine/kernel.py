@@ -69,7 +69,7 @@ def uninterrupted(work: Callable[..., Made], *args: object) -> Made:
     """Do work in a thread of its own: signal handlers run in the main thread alone.
 
     An exception of a handler in the middle of numba would leave it unfit for the rest of the
-    process. Here it is the wait that ends; the work goes on, and who needs it next finds it done.
+    process. Here only the wait ends: the work goes on, and its next caller finds it done.
     """
     if current_thread() is not main_thread():
         return work(*args)

@@ -7,7 +7,7 @@ A list moves when it is full (to twice its capacity) or an eighth full (to a qua
 list may move once by the first op that meets it: all new blocks together are at most twice as large
 as all old ones. From then on a list has to double or to lose three quarters first: four words of
 new blocks for each row that comes, and less than one for each that goes. Freed blocks may all have
-the wrong size, so none counts.
+the wrong size, so they do not count.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def nodes_of(memory: GraphMemory) -> list[Words]:
 
 @kernel
 def shift_lists(vd: int, distance: int) -> None:
-    """Tell the lists that lie in a vertex' records that these moved away from the heap."""
+    """Correct the offsets of lists that lie in a vertex' records, which moved off the heap."""
     for value in range(ld(vd, f.V_NEXT)):
         record, seat = ld(vd, f.V_RECORDS) + value * ld(vd, f.V_STRIDE) * 8, ld(vd, f.V_SEATS)
         for _ in range(ld(vd, f.V_SEAT_COUNT)):

@@ -69,7 +69,7 @@ class Region:
 def reserve(words: int) -> Region:
     """Reserve zeroed memory that takes up room only where it is touched; few words are malloc's.
 
-    A process may have some 65,000 mappings, so a small region is none.
+    A process may have some 65,000 mappings, so a small region is not one of them.
     """
     if words <= ALLOCATED_WORDS:
         view = np.zeros(words, np.int64)
@@ -126,7 +126,7 @@ def spread_out(sizes: Sequence[int]) -> tuple[list[int], int]:
 
 
 def reserve_area(size: int) -> mmap.mmap:
-    """Reserve whole pages of address space, or say that there is none left."""
+    """Reserve whole pages of address space, or raise LimitError if none is left."""
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE
     try:
         area = mmap.mmap(-1, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE, flags=flags)

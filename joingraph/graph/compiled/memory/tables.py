@@ -1,4 +1,4 @@
-"""The regions of a table: its records, and the index that finds them (graph/compiled/vertex_table.py).
+"""The records and the index of a table (graph/compiled/vertex_table.py): two regions.
 
 records   one after the other, from the region's start
 index     one of so many slots lies so many slots behind the region's start

@@ -7,8 +7,8 @@
 In: Arrow's own buffers. Out: one id a value, or an Arrow array made of ids; no Python per row.
 
 A string takes its length, 16 bytes an id and 12 to 24 bytes of index. It stays when the last row
-with it has gone, until engines/compiled/string_garbage.py, which knows all rows, says which are
-left (`keep`): then the others' bytes go, and their ids go to the next new strings.
+with it has gone, until engines/compiled/string_garbage.py, which knows all rows, marks those that
+are left (`keep`): then the others' bytes go, and their ids go to the next new strings.
 
     entry of a free id   next free id + 1, -1
 """
@@ -102,7 +102,7 @@ class Interner(RecordTable):
         self._allowed = [0, 0]
 
     def unknown(self, column: pa.Array) -> tuple[int, int]:
-        """Count the values of a column that are not kept yet, and their bytes; keep none."""
+        """Count the values of a column that have no id, and their bytes; change nothing."""
         found = np.zeros(2, np.int64)
         self.call(count_unknown, (*pieces_of(column), found), len(column))
         return int(found[0]), int(found[1])
@@ -134,7 +134,7 @@ class Interner(RecordTable):
         return int(self.state[LONGEST])
 
     def lengths(self, ids: Words) -> Words:
-        """Return the bytes of the strings that ids name; NULL has none."""
+        """Return the lengths in bytes of the strings that ids name; 0 for NULL."""
         entries = self.area.regions[0].words
         return np.where(ids == f.NULL_WORD, 0, entries[2 * np.maximum(ids, 0) + 1])
 

@@ -91,6 +91,7 @@ _REASONS = (
         "joingraph maintains joins row by row, and this sums up many rows",
         "aggregate the view's diffs, or a scan of the view",
     ),
+    Reason((exp.Collate,), "", "strings compare byte by byte", "compare LOWER(…)"),
 )
 
 _NOT_IN = Reason(
@@ -99,38 +100,14 @@ _NOT_IN = Reason(
     "a row would leave the view when a partner comes",
     "keep the two views apart and compare them when reading",
 )
+# Functions of which sqlglot makes no node of their own.
 _NAMES_NOT_OF_THE_DATA = frozenset(
     [
-        "now",
-        "today",
-        "getdate",
-        "sysdate",
-        "curdate",
-        "curtime",
-        "localtime",
-        "localtimestamp",
-        "transaction_timestamp",
-        "statement_timestamp",
-        "clock_timestamp",
-        "timeofday",
-        "unix_timestamp",
-        "monotonically_increasing_id",
-        "spark_partition_id",
-        "input_file_name",
-        "nextval",
-        "currval",
-        "setseed",
-        "gen_random_uuid",
-        "uuidv4",
-        "uuidv7",
-        "random_bytes",
-        "randomblob",
-        "last_insert_rowid",
-        "changes",
-        "total_changes",
-        "version",
-        "user",
-        "shuffle",
+        *("now", "today", "getdate", "sysdate", "curdate", "curtime", "timeofday"),
+        *("transaction_timestamp", "statement_timestamp", "clock_timestamp", "unix_timestamp"),
+        *("monotonically_increasing_id", "spark_partition_id", "input_file_name"),
+        *("nextval", "currval", "setseed", "last_insert_rowid", "changes", "total_changes"),
+        *("newid", "uuidv4", "uuidv7", "random_bytes", "randomblob", "version", "user"),
     ]
 )
 
@@ -208,6 +185,8 @@ def _name(node: exp.Expr) -> str:
             return f"the parameter {node.name}"
         case exp.Anonymous():
             return f"{node.name}()"
+        case exp.Collate():
+            return node.sql()
         case exp.Func():
             return f"{node.sql_name().lower()}()"
         case _:

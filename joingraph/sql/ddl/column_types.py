@@ -16,7 +16,7 @@ _D = exp.DataType.Type
 _NAIVE = pa.timestamp("us")
 _ZONED = pa.timestamp("us", "UTC")
 
-_TYPES = {
+TYPES = {
     _D.BOOLEAN: pa.bool_(),
     _D.TINYINT: pa.int8(),
     _D.SMALLINT: pa.int16(),
@@ -61,7 +61,7 @@ def column_type(node: exp.DataType, written: str, dialect: str) -> pa.DataType:
     """Return the Arrow type of a column; `written` is the first word of its type."""
     if node.this == _D.DECIMAL and dialect != "sqlite":
         return _decimal(node, dialect)
-    types = _SQLITE_TYPES if dialect == "sqlite" else _TYPES
+    types = _SQLITE_TYPES if dialect == "sqlite" else TYPES
     if dialect == "spark" and written == "TIMESTAMP":
         return _NAIVE
     if dialect == "spark" and written in ("INT2", "INT4", "INT8"):

@@ -7,8 +7,16 @@ from sqlglot import exp
 
 from joingraph.expressions.tree import Expression, Literal
 from joingraph.expressions.types import INTEGERS, UNSIGNED
-from joingraph.sql.functions.binding import UNTYPED, Binder, Rule, call, is_decimal, only, settle
-from joingraph.sql.text.refusal import Refusal
+from joingraph.sql.functions.binding import (
+    UNTYPED,
+    Binder,
+    Rule,
+    call,
+    is_decimal,
+    refused,
+    settle,
+    without_type,
+)
 
 DOUBLE = pa.float64()
 
@@ -16,20 +24,18 @@ DOUBLE = pa.float64()
 def _operand(node: exp.Expr, bind: Binder) -> Expression:
     bound = bind.number(node.this)
     if bound == UNTYPED:
-        raise Refusal(node, node.sql(), "NULL alone has no type", "write CAST(NULL AS …)")
+        raise without_type(node)
     return bound
 
 
 def bind_abs(node: exp.Expr, bind: Binder) -> Expression:
     """ABS(a), in the type of a."""
-    only(node, "this")
     bound = _operand(node, bind)
     return call("abs", bound.type, bound)
 
 
 def bind_sign(node: exp.Expr, bind: Binder) -> Expression:
     """SIGN(a): DOUBLE in Spark, TINYINT in DuckDB, INTEGER in SQLite."""
-    only(node, "this")
     bound = _operand(node, bind)
     if bind.dialect == "duckdb":
         return call("sign", pa.int8(), bound)
@@ -42,7 +48,6 @@ def bind_sign(node: exp.Expr, bind: Binder) -> Expression:
 
 def bind_floor(node: exp.Expr, bind: Binder) -> Expression:
     """FLOOR(a), CEIL(a): BIGINT in Spark; a decimal stays one, of scale 0."""
-    only(node, "this")
     bound = _operand(node, bind)
     type = bound.type
     if is_decimal(type):
@@ -61,17 +66,16 @@ def bind_floor(node: exp.Expr, bind: Binder) -> Expression:
 
 def bind_round(node: exp.Expr, bind: Binder) -> Expression:
     """ROUND(a, digits): halves away from zero, but to even for Postgres' doubles."""
-    only(node, "this", "decimals")
     bound = _operand(node, bind)
     given = node.args.get("decimals")
     digits = 0 if given is None else bind.constant_integer(given, "the number of digits")
     if digits < 0:
-        raise Refusal(node, node.sql(), "a negative number of digits is not taken")
+        raise refused(node, "a negative number of digits is not taken")
     if is_decimal(bound.type):
         return _round_decimal(bound, digits, bind)
     if bound.type in INTEGERS and bind.dialect in ("spark", "duckdb"):
         if bound.type in UNSIGNED:
-            raise Refusal(node, node.sql(), "unsigned integers are not rounded")
+            raise refused(node, "unsigned integers are not rounded")
         return bound
     return _round_float(node, bound, digits, bind)
 
@@ -85,7 +89,7 @@ def _round_float(node: exp.Expr, bound: Expression, digits: int, bind: Binder) -
         return call("round_half_away", bound.type, bound)
     if node.args.get("decimals") is not None:
         why = f"ROUND of DOUBLE takes no digits in dialect {bind.dialect}"
-        raise Refusal(node, node.sql(), why, "round a DECIMAL")
+        raise refused(node, why, "round a DECIMAL")
     name = "round_shifted" if bind.dialect == "sqlite" else "round_half_even"
     return call(name, DOUBLE, settle(bound, DOUBLE))
 
@@ -101,26 +105,22 @@ def _round_decimal(bound: Expression, digits: int, bind: Binder) -> Expression:
 
 def bind_root(node: exp.Expr, bind: Binder) -> Expression:
     """SQRT(a): below zero NaN in Spark and DuckDB, NULL in SQLite."""
-    only(node, "this")
     return _null_if_nan(call("sqrt", DOUBLE, settle(_operand(node, bind), DOUBLE)), bind)
 
 
 def bind_exp(node: exp.Expr, bind: Binder) -> Expression:
     """EXP(a)."""
-    only(node, "this")
     return call("exp", DOUBLE, settle(_operand(node, bind), DOUBLE))
 
 
 def bind_ln(node: exp.Expr, bind: Binder) -> Expression:
     """LN(a): of zero and below NULL in Spark and SQLite, -infinity and NaN in DuckDB."""
-    only(node, "this")
     operand = settle(_operand(node, bind), DOUBLE)
     return call("ln" if bind.dialect == "duckdb" else "ln_positive", DOUBLE, operand)
 
 
 def bind_power(node: exp.Expr, bind: Binder) -> Expression:
     """POWER(a, b), always DOUBLE."""
-    only(node, "this", "expression")
     sides = [bind.number(node.this), bind.number(node.expression)]
     name = "power_java" if bind.dialect == "spark" else "power"
     power = call(name, DOUBLE, *(settle(side, DOUBLE) for side in sides))
@@ -132,13 +132,13 @@ def _null_if_nan(result: Expression, bind: Binder) -> Expression:
 
 
 RULES: dict[type[exp.Expr], Rule] = {
-    exp.Abs: bind_abs,
-    exp.Sign: bind_sign,
-    exp.Floor: bind_floor,
-    exp.Ceil: bind_floor,
-    exp.Round: bind_round,
-    exp.Sqrt: bind_root,
-    exp.Exp: bind_exp,
-    exp.Ln: bind_ln,
-    exp.Pow: bind_power,
+    exp.Abs: Rule(bind_abs, ("this",)),
+    exp.Sign: Rule(bind_sign, ("this",)),
+    exp.Floor: Rule(bind_floor, ("this",)),
+    exp.Ceil: Rule(bind_floor, ("this",)),
+    exp.Round: Rule(bind_round, ("this",), ("decimals",)),
+    exp.Sqrt: Rule(bind_root, ("this",), absent=("postgres",)),
+    exp.Exp: Rule(bind_exp, ("this",), absent=("postgres",)),
+    exp.Ln: Rule(bind_ln, ("this",), absent=("postgres",)),
+    exp.Pow: Rule(bind_power, ("this", "expression"), absent=("postgres",)),
 }

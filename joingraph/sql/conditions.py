@@ -10,13 +10,12 @@ then does each column give way to the expression it stands for, and what is cons
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 from sqlglot import exp
 
-from joingraph.common.errors import DiffError, ViewError
+from joingraph.common.errors import DiffError
 from joingraph.expressions.evaluate import evaluate
 from joingraph.expressions.order import Order
 from joingraph.expressions.python_values import python_value
@@ -26,15 +25,13 @@ from joingraph.sql.binder import Binder
 from joingraph.sql.definition import Definition
 from joingraph.sql.limits import Size
 from joingraph.sql.scope import Field, Relation, Scope
-from joingraph.sql.text.parse import parse_part, too_deep, uncollected
-from joingraph.sql.text.place import describe
-from joingraph.sql.text.refusal import Mistake, Refusal
+from joingraph.sql.text.parse import binding, parse_part
+from joingraph.sql.text.refusal import Mistake
 
 
-@uncollected()
 def bind_where(where: object, definition: Definition) -> tuple[Expression, ...]:
     """Bind a condition over the view's columns; give its conjuncts, none if it is always TRUE."""
-    with _told("where", where, definition.dialect):
+    with binding(where, definition.dialect, "where: "):
         binder = Binder({}, definition.dialect)
         node = parse_part(where, exp.Condition, definition.dialect)
         binder.require(node, _scope(definition))
@@ -44,7 +41,7 @@ def bind_where(where: object, definition: Definition) -> tuple[Expression, ...]:
 
 def bind_order(entry: object, definition: Definition) -> Order:
     """Bind one entry of ORDER BY; where it is silent about NULLs, the view's dialect decides."""
-    with _told("order_by", entry, definition.dialect):
+    with binding(entry, definition.dialect, "order_by: "):
         node = parse_part(entry, exp.Ordered, definition.dialect)
         binder = Binder({}, definition.dialect)
         value = binder.value(node.this, _scope(definition).find).value
@@ -57,20 +54,6 @@ def bind_order(entry: object, definition: Definition) -> Order:
             bool(node.args.get("desc")),
             bool(node.args.get("nulls_first")),
         )
-
-
-@contextmanager
-def _told(argument: str, text: object, dialect: str) -> Generator[None, None, None]:
-    """Say in every error which argument of the read is meant, and where in it."""
-    try:
-        yield
-    except Refusal as refusal:
-        assert isinstance(text, str), "only a text is parsed"
-        raise ViewError(f"{argument}: {describe(refusal, text, dialect)}") from None
-    except ViewError as error:
-        raise ViewError(f"{argument}: {error}") from None
-    except RecursionError:
-        raise ViewError(f"{argument}: {too_deep()}") from None
 
 
 def _scope(definition: Definition) -> Scope:

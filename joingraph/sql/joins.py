@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from joingraph.common.names import quoted
 from joingraph.sql.binder import Binder
-from joingraph.sql.scope import Field, Scope
+from joingraph.sql.scope import Field, Scope, repeated
 from joingraph.sql.text.refusal import Mistake
 
 _MERGED_FIRST = ("spark", "postgres")  # `*` lists the columns of USING first, as the standard says
@@ -18,17 +18,19 @@ _COMMA_IS_JOIN = ("spark", "sqlite")  # elsewhere the comma binds weaker than JO
 
 
 def starts_group(join: exp.Join, dialect: str) -> bool:
-    """Return a comma that binds weaker than the joins to its right."""
+    """True for a comma that binds weaker than the joins to its right."""
     bare = not any(join.args.get(name) for name in ("on", "using", "kind", "method"))
     return bare and dialect not in _COMMA_IS_JOIN
 
 
 def join_scopes(left: Scope, right: Scope, join: exp.Join, binder: Binder) -> Scope:
     """Join two scopes as ON, USING or NATURAL says; by nothing, it is their product."""
-    names: list[exp.Identifier] = join.args.get("using") or []
+    names: list[exp.Expr] = join.args.get("using") or []
     if join.args.get("method"):
         names = _shared(left, right, join)
-    _check_twice(names)
+    twice = repeated(names)
+    if twice is not None:
+        raise Mistake(twice, f"USING names {quoted(twice.name)} twice")
     pairs = [
         (left.find_unqualified(name, name.name), right.find_unqualified(name, name.name))
         for name in names
@@ -54,9 +56,11 @@ def merge(left: Scope, right: Scope, place: exp.Expr) -> Scope:
     return Scope({**left.relations, **right.relations}, left.fields + right.fields)
 
 
-def _shared(left: Scope, right: Scope, join: exp.Join) -> list[exp.Identifier]:
+def _shared(left: Scope, right: Scope, join: exp.Join) -> list[exp.Expr]:
     """Name the columns that a NATURAL JOIN joins on: those that both sides have."""
-    names = [exp.Identifier(this=name) for name in left.by_name if name in right.by_name]
+    names: list[exp.Expr] = [
+        exp.Identifier(this=name) for name in left.by_name if name in right.by_name
+    ]
     if not names:
         raise Mistake(join, "NATURAL JOIN finds no column that both sides have; use CROSS JOIN")
     for name in names:
@@ -64,15 +68,7 @@ def _shared(left: Scope, right: Scope, join: exp.Join) -> list[exp.Identifier]:
     return names
 
 
-def _check_twice(names: list[exp.Identifier]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name.name.lower() in seen:
-            raise Mistake(name, f"USING names {quoted(name.name)} twice")
-        seen.add(name.name.lower())
-
-
-def _require_equal(pair: tuple[Field, Field], name: exp.Identifier, binder: Binder) -> None:
+def _require_equal(pair: tuple[Field, Field], name: exp.Expr, binder: Binder) -> None:
     equal = exp.EQ(
         this=exp.Column(this=name.copy(), table=exp.Identifier(this="left")),
         expression=exp.Column(this=name.copy(), table=exp.Identifier(this="right")),

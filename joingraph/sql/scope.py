@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 from sqlglot import exp
 
@@ -36,6 +37,9 @@ class Field:
     value: Expression
     size: Size
     item: exp.Expr | None = None
+
+
+Named = TypeVar("Named", Field, exp.Expr)
 
 
 class Relation:
@@ -148,6 +152,16 @@ def check_name(node: exp.Expr | None) -> None:
     """Refuse as the name of a column or table what is no plain name: a parameter, an expression."""
     if node is not None and not isinstance(node, exp.Identifier):
         raise Mistake(node, f"{node.sql()} is no name")
+
+
+def repeated(named: Iterable[Named]) -> Named | None:
+    """Return the first of some fields or nodes that has the name of one before it."""
+    earlier: set[str] = set()
+    for each in named:
+        if each.name.lower() in earlier:
+            return each
+        earlier.add(each.name.lower())
+    return None
 
 
 def _hint(name: str, names: list[str]) -> str:

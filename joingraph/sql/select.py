@@ -28,7 +28,16 @@ from joingraph.sql.clauses import (
     kind,
 )
 from joingraph.sql.joins import join_scopes, merge, starts_group
-from joingraph.sql.scope import Context, Cte, Field, Relation, Scope, check_args, check_name
+from joingraph.sql.scope import (
+    Context,
+    Cte,
+    Field,
+    Relation,
+    Scope,
+    check_args,
+    check_name,
+    repeated,
+)
 from joingraph.sql.text.refusal import Mistake, Refusal
 
 _ONE_SELECT = "a view is one SELECT over joined tables"
@@ -110,17 +119,13 @@ def _with(node: exp.Expr, binder: Binder, context: Context) -> Context:
     check_with(clause)
     if len(clause.expressions) > ALIASES_MAX:
         raise Mistake(clause, f"WITH names over {ALIASES_MAX} queries; that many are not taken")
-    own: set[str] = set()
+    twice = repeated(each.args["alias"] for each in clause.expressions)
+    if twice is not None:
+        raise Mistake(twice, f"two queries of WITH are called {quoted(twice.name)}")
     for each in clause.expressions:
-        name = each.alias.lower()
-        if name in own:
-            raise Mistake(
-                each.args["alias"], f"two queries of WITH are called {quoted(each.alias)}"
-            )
-        own.add(name)
         cte = Cte(each, context)
         binder.ctes.append(cte)
-        context = replace(context, ctes={**context.ctes, name: cte})
+        context = replace(context, ctes={**context.ctes, each.alias.lower(): cte})
     return context
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pyarrow as pa
 from sqlglot import exp
 
-from joingraph.expressions.types import DECIMAL_DIGITS
+from joingraph.expressions.types import DECIMAL_DIGITS, operand_type
 from joingraph.sql.text.refusal import Mistake, Refusal
 
 _D = exp.DataType.Type
@@ -41,19 +41,12 @@ TYPES = {
     _D.TIMESTAMPLTZ: _ZONED,
 }
 # SQLite keeps integers of one size, reals of one size, texts and blobs, whatever the column says.
-_SQLITE_TYPES = {
-    _D.TINYINT: pa.int64(),
-    _D.SMALLINT: pa.int64(),
-    _D.INT: pa.int64(),
-    _D.BIGINT: pa.int64(),
-    _D.FLOAT: pa.float64(),
-    _D.DOUBLE: pa.float64(),
-    _D.TEXT: pa.string(),
-    _D.VARCHAR: pa.string(),
-    _D.CHAR: pa.string(),
-    _D.BLOB: pa.binary(),
-    _D.VARBINARY: pa.binary(),
-}
+_SQLITE_KINDS = (
+    *(_D.TINYINT, _D.SMALLINT, _D.INT, _D.BIGINT, _D.FLOAT, _D.DOUBLE),
+    *(_D.TEXT, _D.VARCHAR, _D.BLOB, _D.VARBINARY),
+)
+_SQLITE_TYPES = {kind: operand_type(TYPES[kind], "sqlite") for kind in _SQLITE_KINDS}
+_SQLITE_TYPES[_D.CHAR] = pa.string()
 _BARE_DECIMAL = {"spark": (10, 0), "duckdb": (18, 3)}
 
 

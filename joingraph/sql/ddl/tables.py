@@ -18,9 +18,7 @@ from joingraph.common.errors import ViewError
 from joingraph.common.names import plain_items, quoted, short_repr, suggest
 from joingraph.expressions.types import canonical
 from joingraph.sql.ddl.create_table import read_create
-from joingraph.sql.text.parse import check_dialect, parse_one, too_deep
-from joingraph.sql.text.place import describe
-from joingraph.sql.text.refusal import Refusal
+from joingraph.sql.text.parse import binding, check_dialect, parse_one
 from joingraph.tables.table import Table
 
 _SPARK_TYPES = {
@@ -132,14 +130,8 @@ def _spark_field(name: str, field: Mapping[str, Any]) -> pa.Field:
 
 
 def _from_sql(name: str, sql: str, dialect: str) -> Table:
-    try:
+    with binding(sql, dialect, f"table {quoted(name)}: "):
         written, schema, key = read_create(parse_one(sql, dialect), sql, dialect)
-    except Refusal as refusal:
-        raise ViewError(f"table {quoted(name)}: {describe(refusal, sql, dialect)}") from None
-    except ViewError as error:
-        raise ViewError(f"table {quoted(name)}: {error}") from None
-    except RecursionError:
-        raise too_deep() from None
     if name.lower() not in (written.lower(), written.lower().split(".")[-1]):
         raise ViewError(f"table {quoted(name)}: its text declares {quoted(written)}; name it so")
     return _checked(name, schema, key)

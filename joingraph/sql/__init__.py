@@ -21,7 +21,7 @@ from sqlglot import exp
 
 from joingraph.common.errors import ViewError
 from joingraph.common.names import quoted
-from joingraph.sql.binder import Binder
+from joingraph.sql.binder import FlatView
 from joingraph.sql.clauses import kind
 from joingraph.sql.definition import META_NAMES, Definition, Output
 from joingraph.sql.distinct_names import with_distinct_names
@@ -57,9 +57,9 @@ def define(
 def _define(sql: str, tables: Mapping[str, Table], dialect: str, *, is_stored: bool) -> Definition:
     statement = parse_one(sql, dialect)
     name, columns, body = _view(statement)
-    binder = Binder(tables, dialect)
-    fields = renamed(query(body, binder, Context({})), columns, statement.this)
-    check_unused(binder)
+    flat = FlatView(tables, dialect)
+    fields = renamed(query(body, flat, Context({})), columns, statement.this)
+    check_unused(flat)
     clash = repeated(fields)
     if clash is not None:
         remedy = "give each its own"
@@ -76,8 +76,8 @@ def _define(sql: str, tables: Mapping[str, Table], dialect: str, *, is_stored: b
         sql,
         dialect,
         dict(tables),
-        tuple(binder.aliases),
-        tuple(binder.conditions),
+        tuple(flat.aliases),
+        tuple(flat.conditions),
         tuple(Output(field.name, field.value) for field in fields),
     )
 

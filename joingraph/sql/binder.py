@@ -25,7 +25,7 @@ ALIASES_MAX = 256
 _LEAF = Size(1, 1)
 
 
-class Binder:
+class FlatView:
     """What flattening gathers while it walks the text, over tables known by name."""
 
     def __init__(self, tables: Mapping[str, Table], dialect: str) -> None:

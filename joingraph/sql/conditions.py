@@ -21,7 +21,7 @@ from joingraph.expressions.order import Order
 from joingraph.expressions.python_values import python_value
 from joingraph.expressions.tree import Call, Column, Expression, Literal, columns_of
 from joingraph.expressions.types import FLOATS
-from joingraph.sql.binder import Binder
+from joingraph.sql.binder import FlatView
 from joingraph.sql.definition import Definition
 from joingraph.sql.limits import Size
 from joingraph.sql.scope import Field, Relation, Scope
@@ -32,10 +32,10 @@ from joingraph.sql.text.refusal import Mistake
 def bind_where(where: object, definition: Definition) -> tuple[Expression, ...]:
     """Bind a condition over the view's columns; give its conjuncts, none if it is always TRUE."""
     with binding(where, definition.dialect, "where: "):
-        binder = Binder({}, definition.dialect)
+        flat = FlatView({}, definition.dialect)
         node = parse_part(where, exp.Condition, definition.dialect)
-        binder.require(node, _scope(definition))
-        conjuncts = [part for each in binder.conditions for part in _conjuncts(each)]
+        flat.require(node, _scope(definition))
+        conjuncts = [part for each in flat.conditions for part in _conjuncts(each)]
         return tuple(_as_kept(each, definition) for each in conjuncts)
 
 
@@ -43,8 +43,8 @@ def bind_order(entry: object, definition: Definition) -> Order:
     """Bind one entry of ORDER BY; where it is silent about NULLs, the view's dialect decides."""
     with binding(entry, definition.dialect, "order_by: "):
         node = parse_part(entry, exp.Ordered, definition.dialect)
-        binder = Binder({}, definition.dialect)
-        value = binder.value(node.this, _scope(definition).find).value
+        flat = FlatView({}, definition.dialect)
+        value = flat.value(node.this, _scope(definition).find).value
         if not any(columns_of(value)):
             raise Mistake(node, "a constant orders nothing; name a column of the view")
         if node.args.get("with_fill"):

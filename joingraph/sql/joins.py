@@ -1,4 +1,4 @@
-"""Joins of two scopes: conditions go to the binder, the names in reach into one scope.
+"""Joins of two scopes: conditions go to the flat view, the names in reach into one scope.
 
 tweet T JOIN retweet R USING (tweetId)
 condition  T.tweetId = R.tweetId          fields  tweetId (T's), then the others of T, of R
@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from joingraph.common.names import quoted
-from joingraph.sql.binder import Binder
+from joingraph.sql.binder import FlatView
 from joingraph.sql.scope import Field, Scope, repeated
 from joingraph.sql.text.refusal import Mistake
 
@@ -23,7 +23,7 @@ def starts_group(join: exp.Join, dialect: str) -> bool:
     return bare and dialect not in _COMMA_IS_JOIN
 
 
-def join_scopes(left: Scope, right: Scope, join: exp.Join, binder: Binder) -> Scope:
+def join_scopes(left: Scope, right: Scope, join: exp.Join, flat: FlatView) -> Scope:
     """Join two scopes as ON, USING or NATURAL says; by nothing, it is their product."""
     names: list[exp.Expr] = join.args.get("using") or []
     if join.args.get("method"):
@@ -36,12 +36,12 @@ def join_scopes(left: Scope, right: Scope, join: exp.Join, binder: Binder) -> Sc
         for name in names
     ]
     for pair, name in zip(pairs, names, strict=True):
-        _require_equal(pair, name, binder)
+        _require_equal(pair, name, flat)
     scope = merge(left, right, join)
     if pairs:
-        scope = Scope(scope.relations, _once(scope.fields, pairs, binder.dialect))
+        scope = Scope(scope.relations, _once(scope.fields, pairs, flat.dialect))
     if join.args.get("on") is not None:
-        binder.require(join.args["on"], scope)
+        flat.require(join.args["on"], scope)
     return scope
 
 
@@ -68,13 +68,13 @@ def _shared(left: Scope, right: Scope, join: exp.Join) -> list[exp.Expr]:
     return names
 
 
-def _require_equal(pair: tuple[Field, Field], name: exp.Expr, binder: Binder) -> None:
+def _require_equal(pair: tuple[Field, Field], name: exp.Expr, flat: FlatView) -> None:
     equal = exp.EQ(
         this=exp.Column(this=name.copy(), table=exp.Identifier(this="left")),
         expression=exp.Column(this=name.copy(), table=exp.Identifier(this="right")),
     )
     equal.parent = name.parent
-    binder.add(equal, lambda column: pair[0] if column.table == "left" else pair[1])
+    flat.add(equal, lambda column: pair[0] if column.table == "left" else pair[1])
 
 
 def _once(

@@ -77,15 +77,13 @@ def bind_arithmetic(node: exp.Expr, bind: Binder) -> Expression:
     return call("null_if_nan", a.type, result) if bind.dialect == "sqlite" else result
 
 
-def operands(node: exp.Expr, bind: Binder) -> tuple[Expression, Expression]:
+def operands(node: exp.Expr, bind: Binder) -> list[Expression]:
     """Bind both sides of an operator."""
     return as_operands(node, [bind(node.this), bind(node.expression)], bind)
 
 
-def as_operands(
-    node: exp.Expr, bound: list[Expression], bind: Binder
-) -> tuple[Expression, Expression]:
-    """Take two bound sides as operands: two decimals as they are, else in one type."""
+def as_operands(node: exp.Expr, bound: list[Expression], bind: Binder) -> list[Expression]:
+    """Return two bound sides as operands: two decimals as they are, else in one type."""
     nodes = (node.this, node.expression)
     if any(isinstance(each, exp.BitwiseNot) for each in nodes):
         why = "dialects apply ~ before or after the other operator"
@@ -96,11 +94,10 @@ def as_operands(
     types = [side.type for side in sides]
     approximate = any(type in FLOATS or type == pa.null() for type in types)
     if any(is_decimal(type) for type in types) and not approximate:
-        return _decimal(sides[0], bind), _decimal(sides[1], bind)
+        return [_decimal(side, bind) for side in sides]
     if all(type in INTEGERS for type in types):
         return _integers(node, sides, bind)
-    a, b = unify(node, sides, bind)
-    return a, b
+    return unify(node, sides, bind)
 
 
 def _decimal(side: Expression, bind: Binder) -> Expression:
@@ -122,28 +119,23 @@ def _decimal_type(
     return type
 
 
-def _integers(
-    node: exp.Expr, sides: list[Expression], bind: Binder
-) -> tuple[Expression, Expression]:
+def _integers(node: exp.Expr, sides: list[Expression], bind: Binder) -> list[Expression]:
     """Bring integers to the type of the result; DuckDB computes mixed signs in BIGINT."""
     sides = adapted(sides, bind.dialect, comparing=False)
     types = [side.type for side in sides]
     if sum(type in UNSIGNED for type in types) == 1:
         signed, unsigned = sorted(types, key=UNSIGNED.__contains__)
         if signed.bit_width <= unsigned.bit_width and unsigned.bit_width < 64:
-            return settle(sides[0], pa.int64()), settle(sides[1], pa.int64())
+            return [settle(side, pa.int64()) for side in sides]
     if bind.dialect == "duckdb" and wider_integer(*(side.type for side in sides)) is None:
-        return _huge(node, _decimal(sides[0], bind), _decimal(sides[1], bind))
-    a, b = unify(node, sides, bind)
-    return a, b
-
-
-def _huge(node: exp.Expr, a: Expression, b: Expression) -> tuple[Expression, Expression]:
-    """Compute with decimals where DuckDB has HUGEINT, of 39 digits: a product could need them."""
-    if isinstance(node, exp.Mul) and a.type.precision + b.type.precision > DECIMAL_DIGITS:
-        why = "the result may need more than 38 digits"
-        raise refused(node, why, "CAST the operands to shorter types")
-    return a, b
+        # DuckDB has HUGEINT here, of 39 digits: a product could need them.
+        sides = [_decimal(side, bind) for side in sides]
+        digits = sum(side.type.precision for side in sides)
+        if isinstance(node, exp.Mul) and digits > DECIMAL_DIGITS:
+            why = "the result may need more than 38 digits"
+            raise refused(node, why, "CAST the operands to shorter types")
+        return sides
+    return unify(node, sides, bind)
 
 
 def _remainder(node: exp.Expr, a: Expression, b: Expression, bind: Binder) -> Expression:
@@ -227,9 +219,13 @@ def bind_literal(node: exp.Expr, bind: Binder, *, sign: int = 1) -> Literal:
 def _fraction(node: exp.Expr, text: str, bind: Binder, sign: int) -> Literal:
     scientific = "e" in text.lower()
     if bind.dialect == "sqlite" or (scientific and bind.dialect != "postgres"):
-        if math.isinf(float(text)):
+        try:
+            value = float(text)
+        except ValueError:  # sqlglot takes 1e3.x for a number and a name
+            raise Refusal(node, text, "not a number") from None
+        if math.isinf(value):
             raise Refusal(node, text, "the number is too large")
-        return Literal(sign * float(text), pa.float64())
+        return Literal(sign * value, pa.float64())
     if scientific:
         raise Refusal(node, text, "not taken in dialect postgres", "write the digits out")
     whole, _, digits = text.partition(".")
@@ -237,8 +233,8 @@ def _fraction(node: exp.Expr, text: str, bind: Binder, sign: int) -> Literal:
     precision = max(len(significant) + len(digits), 1)
     if precision > 38:
         raise Refusal(node, text, "the number has more than 38 digits")
-    value = Decimal(text)
-    signed = value.copy_sign(sign) if value else value  # a decimal knows no -0.0
+    exact = Decimal(text)
+    signed = exact.copy_sign(sign) if exact else exact  # a decimal knows no -0.0
     return Literal(signed, pa.decimal128(precision, len(digits)))
 
 

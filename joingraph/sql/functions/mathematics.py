@@ -37,12 +37,11 @@ def bind_abs(node: exp.Expr, bind: Binder) -> Expression:
 def bind_sign(node: exp.Expr, bind: Binder) -> Expression:
     """SIGN(a): DOUBLE in Spark, TINYINT in DuckDB, INTEGER in SQLite."""
     bound = _operand(node, bind)
-    if bind.dialect == "duckdb":
-        return call("sign", pa.int8(), bound)
-    if bind.dialect == "sqlite":
-        return call("sign", pa.int64(), bound)
+    types = {"duckdb": pa.int8(), "sqlite": pa.int64()}
     if bind.dialect == "postgres" and is_decimal(bound.type):
         return call("sign", bound.type, bound)
+    if bind.dialect in types:
+        return call("sign", types[bind.dialect], bound)
     return call("sign", DOUBLE, settle(bound, DOUBLE))
 
 
@@ -67,8 +66,8 @@ def bind_floor(node: exp.Expr, bind: Binder) -> Expression:
 def bind_round(node: exp.Expr, bind: Binder) -> Expression:
     """ROUND(a, digits): halves away from zero, but to even for Postgres' doubles."""
     bound = _operand(node, bind)
-    given = node.args.get("decimals")
-    digits = 0 if given is None else bind.constant_integer(given, "the number of digits")
+    decimals = node.args.get("decimals")
+    digits = 0 if decimals is None else bind.constant_integer(decimals, "the number of digits")
     if digits < 0:
         raise refused(node, "a negative number of digits is not taken")
     if is_decimal(bound.type):
@@ -96,11 +95,11 @@ def _round_float(node: exp.Expr, bound: Expression, digits: int, bind: Binder) -
 
 def _round_decimal(bound: Expression, digits: int, bind: Binder) -> Expression:
     precision, scale = bound.type.precision, bound.type.scale
-    kept = digits if bind.dialect == "postgres" else min(digits, scale)
+    digits = digits if bind.dialect == "postgres" else min(digits, scale)
     if bind.dialect == "duckdb":
-        return call("round_decimal", pa.decimal128(precision, kept), bound)
+        return call("round_decimal", pa.decimal128(precision, digits), bound)
     whole = precision - scale + 1
-    return call("round_decimal", pa.decimal128(min(whole + kept, 38), min(kept, 38)), bound)
+    return call("round_decimal", pa.decimal128(min(whole + digits, 38), min(digits, 38)), bound)
 
 
 def bind_root(node: exp.Expr, bind: Binder) -> Expression:

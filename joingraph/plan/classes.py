@@ -64,12 +64,9 @@ def null_safe_parts(condition: Expression) -> tuple[Expression, ...]:
     match condition:
         case Call("not_distinct", (left, right), kind) if not mixed(left, right):
             filler = Literal(zero(left.type), left.type)
-            nulls = (Call("is_null", (left,), kind), Call("is_null", (right,), kind))
-            values = (
-                Call("coalesce", (left, filler), left.type),
-                Call("coalesce", (right, filler), right.type),
-            )
-            return (Call("equal", nulls, kind), Call("equal", values, kind))
+            nulls = [Call("is_null", (side,), kind) for side in (left, right)]
+            values = [Call("coalesce", (side, filler), side.type) for side in (left, right)]
+            return (equal(*nulls), equal(*values))
         case _:
             return (condition,)
 

@@ -82,12 +82,9 @@ def _check_parameters(node: exp.DataType, written: str) -> None:
     """Refuse sizes that would round values; the length of a VARCHAR only limits them."""
     texts = (_D.VARCHAR, _D.TEXT, _D.CHAR, _D.BINARY, _D.VARBINARY)
     if node.expressions and node.this not in texts:
-        raise Refusal(
-            node,
-            f"type {written}({', '.join(each.sql() for each in node.expressions)})",
-            "numbers and times are kept in one size a type, timestamps in microseconds",
-            "leave the size out",
-        )
+        what = f"type {written}({', '.join(each.sql() for each in node.expressions)})"
+        why = "numbers and times are kept in one size a type, timestamps in microseconds"
+        raise Refusal(node, what, why, "leave the size out")
 
 
 def _decimal(node: exp.DataType, dialect: str) -> pa.DataType:

@@ -45,11 +45,7 @@ def bind_comparison(node: exp.Expr, bind: Binder) -> Expression:
 
 def compare(node: exp.Expr, function: str, sides: list[Expression], bind: Binder) -> Expression:
     """Compare two bound expressions in their common type."""
-    if sides == [UNTYPED, UNTYPED]:
-        sides = [Literal(None, BOOL), Literal(None, BOOL)]
-    if bind.dialect == "sqlite":
-        sides = _integers_for_booleans(sides)
-    return call(function, BOOL, *unify(node, sides, bind, comparing=True))
+    return call(function, BOOL, *_one_type(node, sides, bind))
 
 
 def _integers_for_booleans(sides: list[Expression]) -> list[Expression]:
@@ -108,6 +104,7 @@ def bind_in(node: exp.Expr, bind: Binder) -> Expression:
 
 
 def _one_type(node: exp.Expr, parts: list[Expression], bind: Binder) -> list[Expression]:
+    """Bring values that are compared to one type."""
     if all(part == UNTYPED for part in parts):
         return [Literal(None, BOOL) for _ in parts]
     if bind.dialect == "sqlite":

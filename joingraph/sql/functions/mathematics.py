@@ -12,6 +12,7 @@ from joingraph.sql.functions.binding import (
     Binder,
     Rule,
     call,
+    function,
     is_decimal,
     refused,
     settle,
@@ -19,6 +20,8 @@ from joingraph.sql.functions.binding import (
 )
 
 DOUBLE = pa.float64()
+# Of zero and below: NULL in Spark and SQLite, -infinity and NaN in DuckDB.
+_LN = {"spark": "ln_positive", "duckdb": "ln", "sqlite": "ln_positive"}
 
 
 def _operand(node: exp.Expr, bind: Binder) -> Expression:
@@ -26,6 +29,12 @@ def _operand(node: exp.Expr, bind: Binder) -> Expression:
     if bound == UNTYPED:
         raise without_type(node)
     return bound
+
+
+def _double(bind: Binder, argument: exp.Expr) -> Expression:
+    """Bind a function's one argument as a DOUBLE."""
+    assert argument.parent is not None, "an argument has a function"
+    return settle(_operand(argument.parent, bind), DOUBLE)
 
 
 def bind_abs(node: exp.Expr, bind: Binder) -> Expression:
@@ -104,18 +113,7 @@ def _round_decimal(bound: Expression, digits: int, bind: Binder) -> Expression:
 
 def bind_root(node: exp.Expr, bind: Binder) -> Expression:
     """SQRT(a): below zero NaN in Spark and DuckDB, NULL in SQLite."""
-    return _null_if_nan(call("sqrt", DOUBLE, settle(_operand(node, bind), DOUBLE)), bind)
-
-
-def bind_exp(node: exp.Expr, bind: Binder) -> Expression:
-    """EXP(a)."""
-    return call("exp", DOUBLE, settle(_operand(node, bind), DOUBLE))
-
-
-def bind_ln(node: exp.Expr, bind: Binder) -> Expression:
-    """LN(a): of zero and below NULL in Spark and SQLite, -infinity and NaN in DuckDB."""
-    operand = settle(_operand(node, bind), DOUBLE)
-    return call("ln" if bind.dialect == "duckdb" else "ln_positive", DOUBLE, operand)
+    return _null_if_nan(call("sqrt", DOUBLE, _double(bind, node.this)), bind)
 
 
 def bind_power(node: exp.Expr, bind: Binder) -> Expression:
@@ -137,7 +135,7 @@ RULES: dict[type[exp.Expr], Rule] = {
     exp.Ceil: Rule(bind_floor, ("this",)),
     exp.Round: Rule(bind_round, ("this",), ("decimals",)),
     exp.Sqrt: Rule(bind_root, ("this",), absent=("postgres",)),
-    exp.Exp: Rule(bind_exp, ("this",), absent=("postgres",)),
-    exp.Ln: Rule(bind_ln, ("this",), absent=("postgres",)),
+    exp.Exp: function("exp", {"this": _double}, DOUBLE, absent=("postgres",)),
+    exp.Ln: function(_LN, {"this": _double}, DOUBLE, absent=("postgres",)),
     exp.Pow: Rule(bind_power, ("this", "expression"), absent=("postgres",)),
 }

@@ -19,7 +19,7 @@ from joingraph.sql.definition import Alias, Definition
 
 
 def build(definition: Definition, kept: Iterable[Expression] = ()) -> Plan:
-    """Settle all that a view can settle before its first diff; `kept` is kept besides."""
+    """Return the plan of a view; `kept` are expressions to keep besides what the view needs."""
     index = {alias.name: i for i, alias in enumerate(definition.aliases)}
     found = sort_conditions(definition)
     classes = [{index[name]: each for name, each in members.items()} for members in found.classes]

@@ -83,7 +83,7 @@ def _define(sql: str, tables: Mapping[str, Table], dialect: str, *, is_stored: b
 
 
 def _view(statement: exp.Expr) -> tuple[str, list[exp.Expr], exp.Expr]:
-    """Take CREATE VIEW apart into name, column names and SELECT; a bare SELECT is "view"."""
+    """Return the name, column names and SELECT of CREATE VIEW; a bare SELECT is "view"."""
     if not isinstance(statement, exp.Create):
         return "view", [], statement
     check_args(statement, _CREATE_TAKEN, "CREATE VIEW")

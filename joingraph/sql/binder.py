@@ -48,7 +48,7 @@ class FlatView:
         return found
 
     def alias(self, node: exp.Expr, wanted: str, table: str) -> tuple[Field, ...]:
-        """Add one more use of a base table and give its columns."""
+        """Add one more use of a base table and return its columns."""
         if len(self.aliases) >= ALIASES_MAX:
             raise Mistake(
                 node,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from joingraph.sql.text.refusal import Refusal
+from joingraph.sql.text.refusal import Refusal, word_of
 
 
 class Reason(NamedTuple):
@@ -118,7 +118,6 @@ _TABLE_TAKEN = {"this", "db", "catalog", "alias", "joins"}
 _SUBQUERY_TAKEN = {"this", "alias", "joins", "with_"}
 _WITH_TAKEN = {"expressions"}
 _CTE_TAKEN = {"this", "alias", "materialized"}
-_STAR = {"except_": "EXCEPT", "replace": "REPLACE", "rename": "RENAME", "ilike": "ILIKE"}
 
 
 def check_select(select: exp.Select) -> None:
@@ -168,9 +167,8 @@ def check_star(star: exp.Star) -> None:
     """Refuse `* EXCEPT (...)` and its kin."""
     for name, value in star.args.items():
         if value:
-            word = _STAR.get(name, name.upper())
             why = "a view's columns are settled by name"
-            raise Refusal(star, f"* {word}", why, "list the columns")
+            raise Refusal(star, f"* {word_of(name)}", why, "list the columns")
 
 
 def kind(node: exp.Expr) -> str:
@@ -189,8 +187,8 @@ def kind(node: exp.Expr) -> str:
 def _check(node: exp.Expr, taken: set[str], reasons: dict[str, Reason], place: exp.Expr) -> None:
     for name, value in node.args.items():
         if value and name not in taken:
-            word = name.rstrip("_").replace("_", " ").upper()
-            reason = reasons.get(name, Reason(word, "its meaning for a view is not settled", ""))
+            unsettled = Reason(word_of(name), "its meaning for a view is not settled", "")
+            reason = reasons.get(name, unsettled)
             first = value[0] if isinstance(value, list) else value
             inside = first if isinstance(first, exp.Expr) else place
             raise Refusal(inside, _written(first) or reason.what, reason.why, reason.instead)

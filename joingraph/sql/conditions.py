@@ -30,7 +30,7 @@ from joingraph.sql.text.refusal import Mistake
 
 
 def bind_where(where: object, definition: Definition) -> tuple[Expression, ...]:
-    """Bind a condition over the view's columns; give its conjuncts, none if it is always TRUE."""
+    """Bind a condition over the view's columns; return its conjuncts, none if it is always TRUE."""
     with binding(where, definition.dialect, "where: "):
         flat = FlatView({}, definition.dialect)
         node = parse_part(where, exp.Condition, definition.dialect)
@@ -57,7 +57,7 @@ def bind_order(entry: object, definition: Definition) -> Order:
 
 
 def _scope(definition: Definition) -> Scope:
-    """Put the view's own columns in reach, bare or after the view's name."""
+    """Return the scope of the view's own columns, bare or after the view's name."""
     fields = tuple(
         Field(each.name, definition.name, _column(definition, each.name), Size(1, 1))
         for each in definition.output
@@ -80,7 +80,7 @@ def _conjuncts(condition: Expression) -> Iterator[Expression]:
 
 
 def _as_kept(bound: Expression, definition: Definition) -> Expression:
-    """Put what each column stands for in its place."""
+    """Replace each column by the expression it stands for."""
     values = {_column(definition, each.name): each.value for each in definition.output}
     return _substituted(bound, values)
 

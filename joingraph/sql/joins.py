@@ -46,7 +46,7 @@ def join_scopes(left: Scope, right: Scope, join: exp.Join, flat: FlatView) -> Sc
 
 
 def merge(left: Scope, right: Scope, place: exp.Expr) -> Scope:
-    """Put two scopes side by side; a name may call one table only."""
+    """Return two scopes side by side; a name may call one table only."""
     for name, relation in right.relations.items():
         if name in left.relations:
             raise Mistake(

@@ -20,7 +20,7 @@ from sqlglot import exp
 from joingraph.common.names import NAME_CHARS_MAX, quoted, suggest
 from joingraph.expressions.tree import Expression
 from joingraph.sql.limits import Size
-from joingraph.sql.text.refusal import Mistake
+from joingraph.sql.text.refusal import Mistake, word_of
 
 NAMES_LISTED_MAX = 12
 
@@ -144,8 +144,7 @@ def check_args(node: exp.Expr, taken: Iterable[str], what: str) -> None:
     """Refuse what a node says besides the parts we know, so that nothing is silently ignored."""
     for name, value in node.args.items():
         if value and name not in taken:
-            shown = name.rstrip("_").replace("_", " ").upper()
-            raise Mistake(node, f"{shown} is not taken in {what}")
+            raise Mistake(node, f"{word_of(name)} is not taken in {what}")
 
 
 def check_name(node: exp.Expr | None) -> None:

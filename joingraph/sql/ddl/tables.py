@@ -114,19 +114,21 @@ def _from_spark(name: str, struct: Any) -> pa.Schema:
 
 def _spark_field(name: str, field: Mapping[str, Any]) -> pa.Field:
     written = field["type"]
-    found = _SPARK_TYPES.get(written) if isinstance(written, str) else None
-    if found is None and isinstance(written, str) and written.startswith("decimal("):
-        precision, scale = written[len("decimal(") : -1].split(",")
-        found = pa.decimal128(int(precision), int(scale))
-    if found is None and isinstance(written, str) and written.startswith("varchar("):
-        found = pa.string()
-    if found is None:
+    type = _spark_type(written) if isinstance(written, str) else None
+    if type is None:
         shown = written if isinstance(written, str) else written.get("type", written)
         raise ViewError(
             f"table {quoted(name)}, column {quoted(field['name'])}: Spark's type {shown} is not "
             "taken; select its parts into columns of their own"
         )
-    return pa.field(field["name"], found, bool(field["nullable"]))
+    return pa.field(field["name"], type, bool(field["nullable"]))
+
+
+def _spark_type(written: str) -> pa.DataType | None:
+    if written.startswith("decimal("):
+        precision, scale = written[len("decimal(") : -1].split(",")
+        return pa.decimal128(int(precision), int(scale))
+    return pa.string() if written.startswith("varchar(") else _SPARK_TYPES.get(written)
 
 
 def _from_sql(name: str, sql: str, dialect: str) -> Table:

@@ -67,7 +67,7 @@ class Binder:
         return self.as_number(node, self(node))
 
     def as_number(self, node: exp.Expr, bound: Expression) -> Expression:
-        """Take what a node was bound to as an operand of arithmetic, or refuse it."""
+        """Return what a node was bound to as an operand of arithmetic, or refuse it."""
         if bound == UNTYPED:
             return bound
         if self.dialect == "sqlite" and bound.type == pa.bool_():
@@ -222,7 +222,7 @@ def unify(
 
 
 def adapted(parts: Sequence[Expression], dialect: str, *, comparing: bool) -> list[Expression]:
-    """Let integer constants take the type of the numbers they meet, where the value allows.
+    """Return parts with integer constants in the type of the numbers they meet, if it holds them.
 
     DuckDB types them so beside integers; elsewhere it changes no comparison and saves casting
     the column.

@@ -62,7 +62,7 @@ def bind_moment(node: exp.Expr, bind: Binder) -> Expression:
 
 
 def as_moment(node: exp.Expr, bound: Expression) -> Expression:
-    """Take what a node was bound to as a date or timestamp, or refuse it."""
+    """Return what a node was bound to as a date or timestamp, or refuse it."""
     if bound == UNTYPED:
         return Literal(None, TIMESTAMP)
     if bound.type in (DATE, TIMESTAMP):

@@ -95,7 +95,7 @@ def check_dialect(dialect: object) -> None:
 
 
 def too_deep() -> ViewError:
-    """Make the error for SQL that nests deeper than we follow."""
+    """Return the error for SQL that nests deeper than we follow."""
     return ViewError(
         f"the SQL nests deeper than can be followed; {NESTING_MAX} levels of parentheses, CASE "
         "and subqueries are taken, name the inner ones in a WITH clause"
@@ -183,7 +183,7 @@ def _bounded(parser: type[Parser]) -> type[Parser]:
             super()._retreat(index)
 
         def _warn_unsupported(self) -> None:
-            """Say nothing: what sqlglot does not know is refused by name."""
+            """Log no warning: what sqlglot does not know is refused by name."""
 
     return Bounded
 

@@ -55,11 +55,6 @@ class IDiff:
     table: pa.Table
     counted: bool = False
 
-    def rows(self) -> Iterator[IDiff]:
-        """Cut it into diffs of one row each."""
-        for at in range(self.table.num_rows):
-            yield IDiff(self.kind, self.alias, self.key, self.table.slice(at, 1), self.counted)
-
     def repeated(self) -> IDiff:
         """Write each row as often as it counts."""
         if not self.counted:
@@ -196,28 +191,23 @@ def counted(rows: pa.Table, shared: tuple[int, ...], balances: Balances) -> Iter
     """Insert and delete rows as often as it takes."""
     come, gone = balances.where(balances.counts > 0), balances.where(balances.counts < 0)
     names = tuple(rows.column_names[at] for at in shared)
-    yield IDiff("insert", "", (), with_counts(picked(rows, come), come), counted=True)
-    less = with_counts(picked(rows.select(shared), gone), gone)
+    yield IDiff("insert", "", (), with_counts(rows, come), counted=True)
+    less = with_counts(rows.select(shared), gone)
     yield IDiff("delete", "", names, less, counted=True)
 
 
 def named(rows: pa.Table, key: tuple[int, ...], balances: Balances) -> Iterator[IDiff]:
     """Insert rows by the view's key, and delete those whose key no inserted row has."""
     names = tuple(rows.column_names[at] for at in key)
-    come = picked(rows, balances.where(balances.counts > 0))
-    gone = picked(rows, balances.where(balances.counts < 0)).select(names)
+    come = take_rows(rows, balances.at[balances.counts > 0])
+    gone = take_rows(rows.select(names), balances.at[balances.counts < 0])
     kept = set(word_rows(come.select(names), len(names))) if len(gone) else set[Words]()
     left = [at for at, row in enumerate(word_rows(gone, len(names))) if row not in kept]
     yield IDiff("insert", "", names, come)
     yield IDiff("delete", "", names, take_rows(gone, np.array(left, np.int64)))
 
 
-def picked(rows: pa.Table, balances: Balances) -> pa.Table:
-    """Take the rows that balances point at."""
-    return take_rows(rows, balances.at)
-
-
 def with_counts(rows: pa.Table, balances: Balances) -> pa.Table:
-    """Put counts, all above zero, behind rows."""
-    counts = pa.array(np.abs(balances.counts))
-    return pa.table([*rows.columns, counts], names=[*rows.column_names, COUNT])
+    """Take the rows that balances point at, with their counts, all above zero."""
+    found, counts = take_rows(rows, balances.at), pa.array(np.abs(balances.counts))
+    return pa.table([*found.columns, counts], names=[*found.column_names, COUNT])

@@ -77,44 +77,38 @@ def statements(part: IDiff, table: TableName, dialect: Dialect) -> Iterator[Stat
         yield less(part, into, dialect)
         return
     if part.kind == "update":
-        marks = Marks(dialect)
-        assigned = ", ".join(f"{quoted(name)} = {marks.next()}" for name in part.values)
+        marks = placeholders(dialect)
+        assigned = ", ".join(f"{quoted(name)} = {next(marks)}" for name in part.values)
         sql = f"UPDATE {into} SET {assigned} WHERE {met(part.key, '=', marks)}"
         yield Statement(sql, rows_of(part, (*part.values, *part.key), dialect))
         return
     if part.key:
-        sql = f"DELETE FROM {into} WHERE {met(part.key, '=', Marks(dialect))}"
+        sql = f"DELETE FROM {into} WHERE {met(part.key, '=', placeholders(dialect))}"
         yield Statement(sql, rows_of(part, part.key, dialect))
     if part.kind == "insert":
         names = part.columns
-        marks = Marks(dialect)
-        marked = ", ".join(marks.next() for _ in names)
+        marks = placeholders(dialect)
+        marked = ", ".join(next(marks) for _ in names)
         sql = f"INSERT INTO {into} ({quoted_all(names)}) VALUES ({marked})"
         yield Statement(sql, rows_of(part.repeated(), names, dialect))
 
 
 def less(part: IDiff, into: str, dialect: Dialect) -> Statement:
     """Delete as many rows as are counted of those that agree on the shared columns."""
-    name, marks = dialect.row_name, Marks(dialect)
+    name, marks = dialect.row_name, placeholders(dialect)
     found = f"SELECT {name} FROM {into} WHERE {met(part.key, dialect.same, marks)}"
-    sql = f"DELETE FROM {into} WHERE {name} IN ({found} LIMIT {marks.next()})"
+    sql = f"DELETE FROM {into} WHERE {name} IN ({found} LIMIT {next(marks)})"
     return Statement(sql, rows_of(part, part.table.column_names, dialect))
 
 
-class Marks:
-    """Numbers placeholders as they are written."""
-
-    def __init__(self, dialect: Dialect) -> None:
-        self.dialect, self.numbers = dialect, count(1)
-
-    def next(self) -> str:
-        """Write the next one."""
-        return self.dialect.placeholder(next(self.numbers))
+def placeholders(dialect: Dialect) -> Iterator[str]:
+    """Yield the placeholders of one statement, numbered as they are written."""
+    return map(dialect.placeholder, count(1))
 
 
-def met(names: Iterable[str], sign: str, marks: Marks) -> str:
+def met(names: Iterable[str], sign: str, marks: Iterator[str]) -> str:
     """Compare columns with placeholders."""
-    return " AND ".join(f"{quoted(name)} {sign} {marks.next()}" for name in names)
+    return " AND ".join(f"{quoted(name)} {sign} {next(marks)}" for name in names)
 
 
 def rows_of(part: IDiff, names: Sequence[str], dialect: Dialect) -> list[tuple[object, ...]]:

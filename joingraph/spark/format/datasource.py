@@ -14,7 +14,6 @@ With .option("subscriber", name) and readStream it is the view's diffs, as a str
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +36,12 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 from sqlglot import exp
 
-from joingraph.api.partitions import ElsewherePartition, parts_in
+from joingraph.api.partitions import parts_in
 from joingraph.common.errors import StoreError
 from joingraph.common.names import quoted, suggest
 from joingraph.plan.view import View
-from joingraph.spark.format.read_diffs import META, DiffsReader
-from joingraph.spark.types import spark_schema
+from joingraph.spark.format.read_diffs import DiffsReader
+from joingraph.spark.types import CHANGE, spark_schema
 from joingraph.storage.disk.beside import look_again
 from joingraph.storage.disk.folder import Folder
 from joingraph.storage.open_graph import read_stored
@@ -68,8 +67,8 @@ class GraphSource(DataSource):
         """Return the view's columns, or those that were asked for; of a stream, of diffs."""
         schema = found_view(self.options).schema
         fields = [schema.field(name) for name in columns_of(self.options)]
-        meta = META if "subscriber" in self.options else ()
-        return spark_schema(pa.schema([*fields, *meta]))
+        own = CHANGE if "subscriber" in self.options else ()
+        return spark_schema(pa.schema([*fields, *own]))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Make the reader."""
@@ -118,13 +117,6 @@ def columns_of(options: Mapping[str, str]) -> list[str]:
     return wanted or list(names)
 
 
-@dataclass(frozen=True)
-class Share(InputPartition):
-    """One task's part of the view, as it is when the query is planned."""
-
-    part: ElsewherePartition
-
-
 class GraphReader(DataSourceReader):
     """Reads a view in shares, or by a condition."""
 
@@ -145,14 +137,14 @@ class GraphReader(DataSourceReader):
                 yield each
         self.where = " AND ".join(taken)
 
-    def partitions(self) -> Sequence[Share]:
+    def partitions(self) -> Sequence[InputPartition]:
         """Split the view; what a condition leaves is read in one place."""
         count = 1 if self.where else self.count
-        return [Share(part) for part in parts_in(self.path, count, self.where or None)]
+        return [InputPartition(part) for part in parts_in(self.path, count, self.where or None)]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Read one share; StoreError if a snapshot was made since the query was planned."""
-        for batch in partition.part.read():
+        for batch in partition.value.read():
             yield batch.select(self.columns)
 
 

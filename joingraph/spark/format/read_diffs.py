@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Condition
 from typing import Any, Final
@@ -24,6 +23,7 @@ from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from joingraph.api.subscription import as_rows
 from joingraph.common.errors import StoreError
 from joingraph.pipeline.acks import noted
+from joingraph.spark.types import without_dictionaries
 from joingraph.storage.disk.beside import look_again
 from joingraph.storage.disk.folder import Folder
 from joingraph.storage.journal import Journal
@@ -31,21 +31,7 @@ from joingraph.storage.open_graph import open_stored
 from joingraph.storage.state import State
 from joingraph.view_diffs.view_diff import ViewDiff
 
-META: Final = (
-    pa.field("_change_type", pa.string()),
-    pa.field("_count", pa.int64()),
-    pa.field("_seq", pa.int64()),
-    pa.field("_diff", pa.int64()),
-)
 BATCHES_MAX: Final = 1_000  # of the graph, in one micro-batch of Spark
-
-
-@dataclass(frozen=True)
-class Between(InputPartition):
-    """The batches after one, up to and with another."""
-
-    start: int
-    stop: int
 
 
 class DiffsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -73,29 +59,27 @@ class DiffsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             seqs = [seq for seq, _ in found if self.target is None or seq <= self.target]
         return {"seq": seqs[: self.most][-1]} if seqs else start
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Between]:
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
         """Read all in one place: batches have one order."""
-        return [Between(start["seq"], end["seq"])] if start != end else []
+        return [InputPartition((start["seq"], end["seq"]))] if start != end else []
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Read the view diffs of a micro-batch."""
+        last, stop = partition.value
         with followed(self.path) as journal:
-            last = partition.start
-            for seq, number in waiting(journal, self.subscriber, partition.start):
-                if seq <= partition.stop:
+            for seq, number in waiting(journal, self.subscriber, last):
+                if seq <= stop:
                     last = seq
                     yield from self._rows(ViewDiff(as_rows(journal.store.changes(number)), seq))
-        if last != partition.stop:
+        if last != stop:
             raise StoreError(
                 f"{self.path} holds the view diffs up to batch {last} only, and Spark asks for "
-                f"batch {partition.stop}: the graph is older than the stream's checkpoint"
+                f"batch {stop}: the graph is older than the stream's checkpoint"
             )
 
     def _rows(self, diff: ViewDiff) -> Iterator[pa.RecordBatch]:
         """Yield view diffs as Spark takes them."""
-        rows = diff.to_arrow(positions=True)
-        at = rows.schema.get_field_index("_change_type")
-        rows = rows.set_column(at, META[0], rows["_change_type"].cast(pa.string()))
+        rows = without_dictionaries(diff.to_arrow(positions=True))
         yield from rows.select(self.columns).to_batches()
 
     def commit(self, end: dict[str, int]) -> None:

@@ -10,12 +10,13 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from joingraph.common.cache_folder import cache_folder
 from joingraph.common.errors import StoreError
-from joingraph.spark.environment.jars import as_setting, fetch_delta
+from joingraph.spark.environment.jars import fetch_delta
 from joingraph.spark.environment.java import OLDEST, find_java
 from joingraph.spark.format.datasource import register
 
@@ -66,11 +67,14 @@ def session(
     warehouse = {
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "joingraph-warehouse")
     }
-    wanted = {**SETTINGS, **warehouse, **(with_delta() if delta else {}), **(settings or {})}
+    wanted: dict[str, Any] = {
+        **SETTINGS,
+        **warehouse,
+        **(with_delta() if delta else {}),
+        **(settings or {}),
+    }
     builder = SparkSession.builder.master(wanted.pop("spark.master", master))
-    for name, value in wanted.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    spark = builder.config(map=wanted).getOrCreate()
     register(spark)
     return spark
 
@@ -92,7 +96,7 @@ def prepare() -> None:
 
 def with_delta() -> dict[str, str]:
     """Return the settings that bring Delta along."""
-    return {**DELTA, "spark.jars": as_setting(fetch_delta(cache_folder()))}
+    return {**DELTA, "spark.jars": ",".join(map(str, fetch_delta(cache_folder())))}
 
 
 def has_delta(spark: SparkSession) -> bool:

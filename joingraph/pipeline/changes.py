@@ -92,40 +92,38 @@ def entries_of(
 ) -> Iterator[Diff]:
     """Write one run as entries."""
     if kind == INSERT:
-        yield "insert", table.name, taken(rows, at)
+        yield "insert", table.name, rows_at(rows, at)
     elif kind == DELETE:
-        yield "delete", table.name, taken(rows.select(table.key) if by_key else rows, at)
-    elif kind == PRE:
-        yield from pairs(table, rows, at, by_key=by_key)
+        yield "delete", table.name, rows_at(rows.select(table.key) if by_key else rows, at)
+    elif kind == UPDATE:
+        yield from replacements(table, rows, at, at)
+    elif by_key:
+        yield from replacements(table, rows, at, at + 1)
     else:
-        for part in without_repeats(rows.select(table.key), at):
-            yield "delete", table.name, taken(rows.select(table.key), part)
-            yield "insert", table.name, taken(rows, part)
+        yield "update", table.name, rows_at(rows, at), rows_at(rows, at + 1)
 
 
-def pairs(table: Table, rows: pa.Table, at: Numbers, *, by_key: bool) -> Iterator[Diff]:
-    """Write updates whose two images are known."""
-    if not by_key:
-        yield "update", table.name, taken(rows, at), taken(rows, at + 1)
-        return
-    for part in without_repeats(rows.select(table.key), at + 1):
-        yield "delete", table.name, taken(rows.select(table.key), part - 1)
-        yield "insert", table.name, taken(rows, part)
+def replacements(table: Table, rows: pa.Table, old: Numbers, new: Numbers) -> Iterator[Diff]:
+    """Write updates whose old rows are named by key, those of one entry all of different keys."""
+    keys = rows.select(table.key)
+    for part in without_repeats(keys, new):
+        yield "delete", table.name, rows_at(keys, old[part])
+        yield "insert", table.name, rows_at(rows, new[part])
 
 
-def without_repeats(keys: pa.Table, at: Numbers) -> Iterator[Numbers]:
+def without_repeats(keys: pa.Table, at: Numbers) -> Iterator[slice]:
     """Cut a run so that no key comes twice in a part: the second one replaces the first."""
     seen: set[tuple[object, ...]] = set()
     start = 0
-    for place, key in enumerate(tuples(taken(keys, at))):
+    for place, key in enumerate(tuples(rows_at(keys, at))):
         if key in seen:
-            yield at[start:place]
+            yield slice(start, place)
             start, seen = place, set()
         seen.add(key)
-    yield at[start:]
+    yield slice(start, len(at))
 
 
-def taken(rows: pa.Table, at: Numbers) -> pa.Table:
+def rows_at(rows: pa.Table, at: Numbers) -> pa.Table:
     """Take the numbered rows; neighbours need no copy."""
     if len(at) and at[-1] - at[0] + 1 == len(at):
         return rows.slice(int(at[0]), len(at))

@@ -75,9 +75,7 @@ def read_source(rows: pa.Table, source: Source, table: Table) -> SourceRows:
     if source.debezium:
         return events(rows, source, table, dead)
     places = places_of(rows)
-    kept = pa.table(
-        [fitting(rows[field.name], field.type) for field in table.schema], names=table.schema.names
-    )
+    kept = fitted(rows, table)
     codes = rows["_op"].to_numpy().astype(np.int8)
     if source.format == "delta":
         order, follows = by_commit(table, kept, places.a, codes)
@@ -199,11 +197,15 @@ def following(rows: pa.Table, source: Source) -> Marks:
     return np.asarray(next_one)
 
 
-def fitting(column: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
-    """Return an unsigned column in its own type: Spark has none and brings a decimal."""
-    if pa.types.is_decimal(column.type) and pa.types.is_integer(type):
-        return column.cast(type)
-    return column
+def fitted(rows: pa.Table, table: Table) -> pa.Table:
+    """Return a table's columns, unsigned ones in their own type: Spark brings them as decimals."""
+    columns = [
+        rows[field.name].cast(field.type)
+        if pa.types.is_decimal(rows[field.name].type) and pa.types.is_integer(field.type)
+        else rows[field.name]
+        for field in table.schema
+    ]
+    return pa.table(columns, names=table.schema.names)
 
 
 def events(rows: pa.Table, source: Source, table: Table, dead: list[Dead]) -> SourceRows:

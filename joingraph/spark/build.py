@@ -5,41 +5,32 @@ pipeline(view, sources={"tweet": {"format": "parquet", "path": "data/tweet"}}, s
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from joingraph.common.errors import StoreError, ViewError
-from joingraph.common.names import quoted, suggest
+from joingraph.common.names import quoted
 from joingraph.pipeline.micro_batch import Driver, Line
 from joingraph.pipeline.model import FILES, FORMATS, ON_ERROR, Source
-from joingraph.pipeline.open_graph import Options, keep
+from joingraph.pipeline.open_graph import Options, open_outbox
 from joingraph.pipeline.report.status import Status
+from joingraph.pipeline.settings import NAME, hint
 from joingraph.pipeline.sinks.contract import Call, Memory, Sink
 from joingraph.plan.view import View
-from joingraph.spark.check_files import confirm
 from joingraph.spark.environment.session import session
-from joingraph.spark.feed import Feed
+from joingraph.spark.feed import one_stream
 from joingraph.spark.filters import pruned
 from joingraph.spark.run import AVAILABLE_NOW, Pipeline, Plan
+from joingraph.spark.sources.open import open_source
 from joingraph.tables.table import Table
 
 MODES = ("auto", "local")
-NAME = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 Sinks = Sink | Callable[..., object] | Mapping[str, Any] | Iterable[Any] | None
-
-
-class Graphs(NamedTuple):
-    """Where and how the graphs are kept."""
-
-    home: Path | None
-    engine: str
-    durability: str
 
 
 def pipeline(
@@ -68,15 +59,17 @@ def pipeline(
     place = Path(path).absolute() if path is not None else None
     kept, tables = narrowed([views] if isinstance(views, View) else list(views))
     specified = specify(sources, tables)
-    graphs = Graphs(place, engine, durability)
-    lines = [line(view, specified, sinks_of(view, sink), graphs) for view in kept]
-    delta = any(each.format == "delta" for each in specified.values()) or needs_delta(lines)
-    spark = spark or session(delta=delta)
-    readers = {n: each for n, each in sources.items() if isinstance(each, DataFrame)}
-    feed = Feed(spark, [each.keeping.graph.view for each in lines], readers)
+    options = Options(place, engine, durability)
+    lines = [line(view, specified, sinks_of(view, sink), options) for view in kept]
+    all_sinks = [sink for each in lines for sink in each.sinks.values()]
+    spark = spark or session(delta=needs_delta(specified.values(), all_sinks))
+    opened = {
+        table: open_source(spark, source, tables[table], sources[table])
+        for table, source in specified.items()
+    }
+    stream = one_stream(opened, specified, tables, [each.outbox.graph.view for each in lines])
     home = place or Path(tempfile.mkdtemp(prefix="joingraph-"))
-    stream, check = feed.stream(specified, tables), confirm(specified, tables)
-    plan = Plan(name, specified, tables, stream, home / "checkpoint", trigger, check)
+    plan = Plan(name, stream, home / "checkpoint", trigger)
     dead = home / "dead_letters" if on_error == "dead_letter" else None
     return Pipeline(plan, Driver(specified, tables, lines, dead), Status(home / "status.json"))
 
@@ -131,9 +124,8 @@ def specify(sources: Mapping[str, object], tables: Mapping[str, Table]) -> dict[
     found: dict[str, Source] = {}
     for name, said in sources.items():
         if name not in tables:
-            near = suggest(name, tables)
-            hint = f"; did you mean {quoted(near)}?" if near else ""
-            raise StoreError(f"sources: no view reads a table {quoted(name)}{hint}")
+            near = hint(name, tables)
+            raise StoreError(f"sources: no view reads a table {quoted(name)}{near}")
         found[name] = source_of(name, said)
         if found[name].by_key and not tables[name].key:
             raise StoreError(
@@ -151,8 +143,6 @@ def source_of(name: str, said: Any) -> Source:
         return replace(said, table=name)
     if isinstance(said, DataFrame):
         return Source(name, "dataframe")
-    if isinstance(said, (list, tuple)) and len(said) == 2 and isinstance(said[0], DataFrame):
-        return replace(source_of(name, {"format": "dataframe", **said[1]}), table=name)
     if not isinstance(said, Mapping):
         raise StoreError(
             f"sources: {name} is a streaming DataFrame or a dict with `format` and `path`, found "
@@ -161,10 +151,9 @@ def source_of(name: str, said: Any) -> Source:
     known = {field.name for field in fields(Source)} - {"table"}
     for key in said:
         if key not in known:
-            near = suggest(str(key), known)
-            hint = f"; did you mean {quoted(near)}?" if near else f"; it has {', '.join(known)}"
-            raise StoreError(f"sources: {name} has no field {key!r}{hint}")
-    if said.get("format") not in (*FORMATS, "dataframe"):
+            near = hint(str(key), known, f"; it has {', '.join(known)}")
+            raise StoreError(f"sources: {name} has no field {key!r}{near}")
+    if said.get("format") not in FORMATS:
         raise StoreError(
             f"sources: {name} has the format {said.get('format')!r}; choose one of "
             f"{', '.join(FORMATS)}"
@@ -189,13 +178,15 @@ def sinks_of(view: View, sink: Sinks) -> dict[str, Sink]:
     return {f"{view.name}.{number}.{type(s).__name__}": s for number, s in enumerate(sinks)}
 
 
-def needs_delta(lines: Iterable[Line]) -> bool:
-    """True if any sink writes Delta."""
-    return any(getattr(sink, "delta", False) for line in lines for sink in line.sinks.values())
+def needs_delta(sources: Iterable[Source], sinks: Iterable[Sink]) -> bool:
+    """True if any source or sink is a Delta table."""
+    return any(each.format == "delta" for each in sources) or any(
+        getattr(sink, "delta", False) for sink in sinks
+    )
 
 
 def line(
-    view: View, sources: Mapping[str, Source], sinks: Mapping[str, Sink], graphs: Graphs
+    view: View, sources: Mapping[str, Source], sinks: Mapping[str, Sink], options: Options
 ) -> Line:
     """Make a view's graph, with its outbox and sinks."""
     used = {alias.table for alias in view.definition.aliases}
@@ -203,5 +194,5 @@ def line(
     # A row known by its key alone may never have passed the filter, and then it is not missed.
     missing = "skip" if keyed else "error"
     by_row = any(getattr(sink, "by_row", False) for sink in sinks.values())
-    options = Options(graphs.engine, missing, graphs.durability, keyed, by_row)
-    return Line(keep(view, graphs.home, options, list(sinks)), sinks)
+    options = options._replace(on_missing=missing, key_index=keyed, by_row=by_row)
+    return Line(open_outbox(view, options, list(sinks)), sinks)

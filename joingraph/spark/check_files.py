@@ -15,7 +15,7 @@ Spark has written into its checkpoint by then:
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -30,28 +30,21 @@ from joingraph.tables.table import Table
 PATTERN = frozenset("*?[]{}")
 
 
-def confirm(
-    sources: Mapping[str, Source], tables: Mapping[str, Table]
-) -> Callable[[Iterable[str]], None]:
-    """Make a check of files."""
-    columns = {
-        name: [*tables[name].schema.names, *([source.operation] if source.operation else [])]
+def check_files(
+    places: Iterable[str], sources: Mapping[str, Source], tables: Mapping[str, Table]
+) -> None:
+    """Refuse a micro-batch if one of its files would not be read as it is meant."""
+    folders = {
+        name: Path(source.path).resolve()
         for name, source in sources.items()
         if source.format == "parquet"
     }
-    folders = {name: Path(sources[name].path).resolve() for name in columns}
-
-    def check(places: Iterable[str]) -> None:
-        for place in places:
-            check_name(place)
-            path = local(place) if columns else None
-            if path is None:
-                continue
-            for name, folder in folders.items():
-                if path.is_relative_to(folder):
-                    check_file(name, path, columns[name])
-
-    return check
+    for place in places:
+        check_name(place)
+        path = local(place)
+        for name, folder in folders.items():
+            if path is not None and path.is_relative_to(folder):
+                check_columns(path, name, sources[name].columns(tables[name]))
 
 
 def new_files(checkpoint: Path, seen: dict[Path, int]) -> Iterator[File]:
@@ -86,8 +79,8 @@ def check_name(place: str) -> None:
         )
 
 
-def check_file(name: str, path: Path, columns: list[str]) -> None:
-    """Look at one file's footer."""
+def check_columns(path: Path, name: str, columns: list[str]) -> None:
+    """Refuse a file of a table that lacks columns, by its footer; one that is gone has none."""
     try:
         there = pq.read_schema(path).names
     except FileNotFoundError:

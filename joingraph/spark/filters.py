@@ -88,7 +88,7 @@ def translated(expression: Expression) -> SparkColumn | None:
         case Column(_, name, _):
             return F.col(quoted(name))
         case Literal():
-            return literal(expression)
+            return F.lit(expression.value).cast(spark_type(expression.type))
         case Call("cast", (inner,), type):
             made = translated(inner)
             return made.cast(spark_type(type)) if made is not None and widens(inner, type) else None
@@ -108,22 +108,9 @@ def widens(inner: Expression, type: pa.DataType) -> bool:
     return False
 
 
-def literal(expression: Literal) -> SparkColumn:
-    """Make a constant of exactly the type it has in the view."""
-    return F.lit(expression.value).cast(spark_type(expression.type))
-
-
 def quoted(name: str) -> str:
     """Name a column so that Spark takes every character of it as it is."""
     return "`" + name.replace("`", "``") + "`"
-
-
-def used(view: View, table: Table) -> set[str]:
-    """Name the columns of a table that a view reads, and its key."""
-    aliases = {each.name for each in view.definition.aliases if each.table == table.name}
-    read = [*view.definition.conditions, *(each.value for each in view.definition.output)]
-    names = {each.name for one in read for each in columns_of(one) if each.alias in aliases}
-    return names | set(table.key)
 
 
 def pruned(view: View) -> View:
@@ -145,7 +132,9 @@ def pruned(view: View) -> View:
 
 
 def narrow(view: View, table: Table) -> Table:
-    """Leave out the columns of a table that a view does not read."""
-    names = used(view, table)
-    fields = [field for field in table.schema if field.name in names]
+    """Leave out the columns of a table that a view does not read; its key stays."""
+    aliases = {each.name for each in view.definition.aliases if each.table == table.name}
+    read = [*view.definition.conditions, *(each.value for each in view.definition.output)]
+    names = {each.name for one in read for each in columns_of(one) if each.alias in aliases}
+    fields = [field for field in table.schema if field.name in {*names, *table.key}]
     return Table(table.name, pa.schema(fields or [table.schema.field(0)]), table.key)

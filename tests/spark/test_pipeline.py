@@ -12,11 +12,11 @@ import pytest
 from redis import Redis
 
 import joingraph as jg
-from joingraph.pipeline.dead_letters import read_dead
 from joingraph.pipeline.sinks.contract import Memory
 from joingraph.pipeline.sinks.embedded import Server
 from joingraph.spark.run import Pipeline
 from tests.spark.conftest import FOLLOWER, TWEET, Write, rows
+from tests.test_pipeline_positions import read_dead
 
 pytestmark = pytest.mark.spark
 

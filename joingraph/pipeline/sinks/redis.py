@@ -13,7 +13,7 @@ server's `appendfsync` says.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -111,11 +111,6 @@ def blob(table: pa.Table, seq: int) -> dict[str, Any]:
     with pa.ipc.new_stream(out, table.schema) as writer:
         writer.write_table(table)
     return {"seq": seq, "arrow": out.getvalue().to_pybytes()}
-
-
-def read_blob(fields: Mapping[bytes, bytes]) -> pa.Table:
-    """Read the batch of an entry."""
-    return pa.ipc.open_stream(fields[b"arrow"]).read_all()
 
 
 def plain(table: pa.Table) -> Iterator[dict[str, str]]:

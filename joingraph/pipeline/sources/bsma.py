@@ -106,20 +106,18 @@ class BSMA:
 
     def users(self, *, batch_rows: int = SLICE_ROWS) -> Iterator[pa.RecordBatch]:
         """Yield every user, in order."""
-        for start in range(0, self.rows["user"], batch_rows):
-            stop = min(start + batch_rows, self.rows["user"])
-            yield record_batch("user", np.arange(start, stop))
+        return self._all("user", batch_rows)
 
     def followers(self, *, batch_rows: int = SLICE_ROWS) -> Iterator[pa.RecordBatch]:
         """Yield who follows whom, in an order that mixes all users."""
-        yield from self._followers(0, self.rows["follower"], batch_rows)
+        return self._all("follower", batch_rows)
 
-    def _followers(self, begin: int, end: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    def _followers(self, begin: int, end: int) -> Iterator[pa.RecordBatch]:
         users, pairs = self.rows["user"], self.rows["follower"]
         first = np.concatenate(([0], np.cumsum(follower_counts(users, pairs, self.seed))))
         order, circles = np.uint64(hash_of(self.seed, 1)), hash_of(self.seed, 2)
-        for start in range(begin, end, batch_rows):
-            places = np.arange(start, min(start + batch_rows, end))
+        for start in range(begin, end, SLICE_ROWS):
+            places = np.arange(start, min(start + SLICE_ROWS, end))
             pair = shuffled(places, pairs, np.full(len(places), order))
             user = np.searchsorted(first, pair, side="right") - 1
             circle = mixed(user.astype(np.uint64) + np.uint64(circles))
@@ -131,7 +129,7 @@ class BSMA:
         if table == "user":
             yield record_batch("user", np.arange(start, stop))
         elif table == "follower":
-            yield from self._followers(start, stop, SLICE_ROWS)
+            yield from self._followers(start, stop)
         else:
             yield from self._posts(table, start, stop)
 
@@ -148,11 +146,14 @@ class BSMA:
 
     def tweets(self, *, batch_rows: int = SLICE_ROWS) -> Iterator[pa.RecordBatch]:
         """Yield every tweet, in the order of dates."""
-        yield from recut((self._tweets_in(each) for each in self._slices()), batch_rows)
+        return self._all("tweet", batch_rows)
 
     def retweets(self, *, batch_rows: int = SLICE_ROWS) -> Iterator[pa.RecordBatch]:
         """Yield every retweet, in the order of dates."""
-        yield from recut((self._retweets_in(each) for each in self._slices()), batch_rows)
+        return self._all("retweet", batch_rows)
+
+    def _all(self, table: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        return recut(self.between(table, 0, self.rows[table]), batch_rows)
 
     def events(self) -> Iterator[Event]:
         """Yield the inserts of all posts in the order of dates, as long runs as the order allows.

@@ -72,13 +72,13 @@ def idiffs_sql(idiffs: IDiffs, table: TableName) -> list[Statement]:
 
 def statements(part: IDiff, table: TableName, dialect: Dialect) -> Iterator[Statement]:
     """Write one part for one dialect."""
-    into = quoted_table(table)
+    into = table_identifier(table)
     if part.counted and part.kind == "delete":
-        yield less(part, into, dialect)
+        yield delete_counted(part, into, dialect)
         return
     if part.kind == "update":
         marks = placeholders(dialect)
-        assigned = ", ".join(f"{quoted(name)} = {next(marks)}" for name in part.values)
+        assigned = ", ".join(f"{identifier(name)} = {next(marks)}" for name in part.values)
         sql = f"UPDATE {into} SET {assigned} WHERE {met(part.key, '=', marks)}"
         yield Statement(sql, rows_of(part, (*part.values, *part.key), dialect))
         return
@@ -89,11 +89,11 @@ def statements(part: IDiff, table: TableName, dialect: Dialect) -> Iterator[Stat
         names = part.columns
         marks = placeholders(dialect)
         marked = ", ".join(next(marks) for _ in names)
-        sql = f"INSERT INTO {into} ({quoted_all(names)}) VALUES ({marked})"
+        sql = f"INSERT INTO {into} ({identifiers(names)}) VALUES ({marked})"
         yield Statement(sql, rows_of(part.repeated(), names, dialect))
 
 
-def less(part: IDiff, into: str, dialect: Dialect) -> Statement:
+def delete_counted(part: IDiff, into: str, dialect: Dialect) -> Statement:
     """Delete as many rows as are counted of those that agree on the shared columns."""
     name, marks = dialect.row_name, placeholders(dialect)
     found = f"SELECT {name} FROM {into} WHERE {met(part.key, dialect.same, marks)}"
@@ -108,7 +108,7 @@ def placeholders(dialect: Dialect) -> Iterator[str]:
 
 def met(names: Iterable[str], sign: str, marks: Iterator[str]) -> str:
     """Compare columns with placeholders."""
-    return " AND ".join(f"{quoted(name)} {sign} {next(marks)}" for name in names)
+    return " AND ".join(f"{identifier(name)} {sign} {next(marks)}" for name in names)
 
 
 def rows_of(part: IDiff, names: Sequence[str], dialect: Dialect) -> list[tuple[object, ...]]:
@@ -123,19 +123,19 @@ def parameter(value: object) -> object:
     return shown(value) if isinstance(value, pa.Scalar) else value
 
 
-def quoted(name: str) -> str:
+def identifier(name: str) -> str:
     """Quote an identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def quoted_all(names: Iterable[str]) -> str:
+def identifiers(names: Iterable[str]) -> str:
     """Quote a list of identifiers."""
-    return ", ".join(map(quoted, names))
+    return ", ".join(map(identifier, names))
 
 
-def quoted_table(table: TableName) -> str:
+def table_identifier(table: TableName) -> str:
     """Quote a table's name, or its schema's and its own."""
-    return ".".join(map(quoted, (table,) if isinstance(table, str) else table))
+    return ".".join(map(identifier, (table,) if isinstance(table, str) else table))
 
 
 def set_statements(part: IDiff, table: TableName, source: str) -> Iterator[str]:
@@ -143,12 +143,12 @@ def set_statements(part: IDiff, table: TableName, source: str) -> Iterator[str]:
 
     A counted delete finds in column n how many rows go, and in `at` a number of its own.
     """
-    into = quoted_table(table)
+    into = table_identifier(table)
     names = list(part.columns)
     of = {name: f"{source}.c{at}" for at, name in enumerate(names)}
     same = "IS NOT DISTINCT FROM" if part.counted else "="
-    meet = " AND ".join(f"{into}.{quoted(name)} {same} {of[name]}" for name in part.key)
-    assigned = ", ".join(f"{quoted(name)} = {of[name]}" for name in part.values)
+    meet = " AND ".join(f"{into}.{identifier(name)} {same} {of[name]}" for name in part.key)
+    assigned = ", ".join(f"{identifier(name)} = {of[name]}" for name in part.values)
     if part.kind == "delete" and part.counted:
         nth = f"row_number() OVER (PARTITION BY {source}.at)"
         found = (
@@ -162,7 +162,7 @@ def set_statements(part: IDiff, table: TableName, source: str) -> Iterator[str]:
     if part.kind == "insert":
         new = f" WHERE NOT EXISTS (SELECT 1 FROM {into} WHERE {meet})" if part.key else ""
         listed = ", ".join(of[name] for name in names)
-        yield f"INSERT INTO {into} ({quoted_all(names)}) SELECT {listed} FROM {source}{new}"
+        yield f"INSERT INTO {into} ({identifiers(names)}) SELECT {listed} FROM {source}{new}"
 
 
 def source_table(part: IDiff) -> pa.Table:

@@ -184,12 +184,12 @@ class ViewDiff:
         return net(self._changes.rows)
 
 
-def check_names(asked: str, schema: pa.Schema) -> None:
+def check_names(method: str, schema: pa.Schema) -> None:
     """Refuse columns of which two have one name, as those of a view of before may."""
     twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
     if twice:
         raise DiffError(
-            f"{asked} would have two columns called {', '.join(map(quoted, twice))}: the view's,"
+            f"{method} would have two columns called {', '.join(map(quoted, twice))}: the view's,"
             " and what view diffs say beside it; ask rows() or net(), or rename the view's with"
             " graph.rebuild(View('SELECT ... AS ...', tables))"
         )

@@ -10,7 +10,6 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -67,14 +66,9 @@ def session(
     warehouse = {
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "joingraph-warehouse")
     }
-    wanted: dict[str, Any] = {
-        **SETTINGS,
-        **warehouse,
-        **(with_delta() if delta else {}),
-        **(settings or {}),
-    }
+    wanted = {**SETTINGS, **warehouse, **(with_delta() if delta else {}), **(settings or {})}
     builder = SparkSession.builder.master(wanted.pop("spark.master", master))
-    spark = builder.config(map=wanted).getOrCreate()
+    spark = builder.config(map={**wanted}).getOrCreate()
     register(spark)
     return spark
 

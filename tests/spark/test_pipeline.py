@@ -305,6 +305,7 @@ def test_kafka_without_its_jar_says_how_to_get_it(shop: Shop) -> None:
         ({"follower": {"format": "csv", "path": "x"}}, "nothing is said of the table tweet"),
         ({"follwer": {"format": "csv", "path": "x"}}, 'did you mean "follower"'),
         ({"follower": {"format": "csw"}}, "choose one of parquet, csv"),
+        ({"follower": {"format": "dataframe"}}, "choose one of parquet, csv"),
         ({"follower": {"formt": "csv"}}, 'did you mean "format"'),
         ({"follower": {"format": "csv", "before": "key"}}, "declares no key"),
     ],

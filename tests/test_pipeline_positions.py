@@ -13,7 +13,7 @@ import pytest
 import joingraph as jg
 from joingraph.common.errors import StoreError
 from joingraph.pipeline import offsets
-from joingraph.pipeline.acks import noted
+from joingraph.pipeline.acks import write_note
 from joingraph.pipeline.dead_letters import Dead, put_away
 from joingraph.pipeline.micro_batch import Driver, Line, Turn
 from joingraph.pipeline.model import Source
@@ -190,7 +190,7 @@ def test_a_pipeline_lets_go_of_what_a_reader_is_done_with(tmp_path: Path) -> Non
     take(run, Turn("q", 0), [1])
     take(run, Turn("q", 1), [2])
     (folder,) = tmp_path.rglob("graph")
-    noted(folder, "spark/../é", 2)
+    write_note(folder, "spark/../é", 2)
     assert waiting.waiting_bytes() > 0
     take(run, Turn("q", 2), [3])
     assert [diff.seq for diff in graph.subscribe("spark/../é")] == [3]

@@ -158,7 +158,7 @@ def by_commit(
 def matching(
     keys: Sequence[tuple[object, ...]], commits: Numbers, codes: Codes
 ) -> Mapping[int, int]:
-    """Find for each pre-image the post-image of the same key and commit."""
+    """Return for each pre-image the post-image of the same key and commit."""
     waiting: dict[tuple[object, ...], int] = {}
     for place in np.flatnonzero(codes == POST).tolist():
         waiting[commits[place], *keys[place]] = place

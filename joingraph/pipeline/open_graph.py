@@ -86,7 +86,7 @@ class DurableOutbox:
         self._acks = Acks(graph, folder / "graph")
 
     def _read(self) -> tuple[int, Position]:
-        """Find the position that the graph has committed last."""
+        """Return the position that the graph has committed last."""
         committed = self.graph.positions().get(SOURCE)
         if committed is None:
             return 0, Position()

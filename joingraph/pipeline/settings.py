@@ -116,7 +116,7 @@ class Document:
             raise StoreError(f"{path}:{found[1] if found else 1}: not TOML: {error}") from error
 
     def line(self, section: str, key: str = "", number: int = 0) -> int:
-        """Find the line of a section, the how-manieth of its name, or of a key in it."""
+        """Return the line of a section, the how-manieth of its name, or of a key in it."""
         here, seen, begins = "", -1, 1
         for place, line in enumerate(self.text.splitlines(), 1):
             if header := re.match(r"\s*\[\[?\s*(.+?)\s*\]?\]\s*(#.*)?$", line):
@@ -152,30 +152,30 @@ def read_settings(path: Path) -> Settings:
     mistakes = list(mistakes_in(document, views))
     if mistakes:
         raise StoreError("\n".join(["the pipeline cannot run:", *map(str, mistakes)]))
-    said, home = document.fields, path.parent
+    fields, home = document.fields, path.parent
     return Settings(
-        name=said.get("name", path.stem),
+        name=fields.get("name", path.stem),
         views=tuple(views),
-        sources={name: source(name, each, home) for name, each in said["sources"].items()},
-        sinks=tuple(sink_fields(each, home) for each in said.get("sinks", [{"kind": "console"}])),
-        state=home / said.get("state", "state"),
-        trigger=said.get("trigger", "available_now"),
-        on_error=said.get("on_error", "stop"),
-        engine=said.get("engine", "auto"),
-        spark={name: as_spark(value) for name, value in flat(said.get("spark", {}))},
+        sources={name: source(name, each, home) for name, each in fields["sources"].items()},
+        sinks=tuple(sink_fields(each, home) for each in fields.get("sinks", [{"kind": "console"}])),
+        state=home / fields.get("state", "state"),
+        trigger=fields.get("trigger", "available_now"),
+        on_error=fields.get("on_error", "stop"),
+        engine=fields.get("engine", "auto"),
+        spark={name: as_spark(value) for name, value in flat(fields.get("spark", {}))},
     )
 
 
-def source(name: str, said: Mapping[str, Any], home: Path) -> Source:
+def source(name: str, fields: Mapping[str, Any], home: Path) -> Source:
     """Read one source; a path of files is relative to the pipeline's file."""
-    found = Source(table=name, **said)
+    found = Source(table=name, **fields)
     is_files = found.format in FILES and "://" not in found.path
     return replace(found, path=str(home / found.path)) if is_files else found
 
 
-def sink_fields(said: Mapping[str, Any], home: Path) -> Mapping[str, Any]:
+def sink_fields(fields: Mapping[str, Any], home: Path) -> Mapping[str, Any]:
     """Return the fields of one sink; its path is relative to the pipeline's file."""
-    return {**said, "path": str(home / said["path"])} if "path" in said else said
+    return {**fields, "path": str(home / fields["path"])} if "path" in fields else fields
 
 
 def mistakes_in(document: Document, views: list[View]) -> Iterator[Mistake]:
@@ -266,13 +266,13 @@ def wrong_spark(document: Document) -> Iterator[Mistake]:
             yield section.mistake(text, name.removeprefix("spark."))
 
 
-def flat(said: Mapping[str, Any], prefix: str = "spark.") -> Iterator[tuple[str, Any]]:
-    """Name the settings of a section as Spark does; TOML takes a dot for a section in it.
+def flat(fields: Mapping[str, Any], prefix: str = "spark.") -> Iterator[tuple[str, Any]]:
+    """Yield the settings of a section by Spark's names; TOML reads a dot as a section in it.
 
     >>> dict(flat({"jars": "a.jar", "sql": {"shuffle": {"partitions": 4}}}))
     {'spark.jars': 'a.jar', 'spark.sql.shuffle.partitions': 4}
     """
-    for key, value in said.items():
+    for key, value in fields.items():
         if isinstance(value, dict):
             yield from flat(value, f"{prefix}{key}.")
         else:
@@ -313,15 +313,15 @@ def wrong_sources(top: Section, views: Sequence[View]) -> Iterator[Mistake]:
 
 def wrong_source(section: Section) -> Iterator[Mistake]:
     """Yield the mistakes of one source."""
-    said = section.fields
+    fields = section.fields
     yield from wrong_fields(section, SOURCE)
     yield from wrong_choice(section, "format", FORMATS, is_needed=True)
-    if not said.get("path"):
+    if not fields.get("path"):
         yield section.mistake("path says where it is, and there is none")
-    if said.get("before") not in (None, "full", "key"):
+    if fields.get("before") not in (None, "full", "key"):
         yield section.mistake('before is "full" or "key"', "before")
-    place = section.document.path.parent / str(said.get("path"))
-    if said.get("format") in FILES and "://" not in str(place) and not is_folder(place):
+    place = section.document.path.parent / str(fields.get("path"))
+    if fields.get("format") in FILES and "://" not in str(place) and not is_folder(place):
         yield section.mistake(f"{place} is no folder; make it first", "path")
 
 

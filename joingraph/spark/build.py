@@ -55,12 +55,12 @@ def pipeline(
     `path`: the folder of graphs, checkpoint, dead letters and status; with it, a pipeline goes on
     where it stood.
     """
-    checked(mode, on_error, name)
+    check_options(mode, on_error, name)
     place = Path(path).absolute() if path is not None else None
     kept, tables = narrowed([views] if isinstance(views, View) else list(views))
-    specified = specify(sources, tables)
+    specified = read_sources(sources, tables)
     options = Options(place, engine, durability)
-    lines = [line(view, specified, sinks_of(view, sink), options) for view in kept]
+    lines = [make_line(view, specified, sinks_of(view, sink), options) for view in kept]
     all_sinks = [sink for each in lines for sink in each.sinks.values()]
     spark = spark or session(delta=needs_delta(specified.values(), all_sinks))
     opened = {
@@ -79,11 +79,11 @@ def narrowed(views: list[View]) -> tuple[list[View], dict[str, Table]]:
     if len({view.name for view in views}) < len(views) or not views:
         raise ViewError("a pipeline takes one view or more, each with a name of its own")
     kept = [pruned(view) for view in views]
-    tables = merged(kept)
+    tables = tables_read(kept)
     return [View(view.sql, tables, view.dialect) for view in kept], tables
 
 
-def checked(mode: str, on_error: str, name: str) -> None:
+def check_options(mode: str, on_error: str, name: str) -> None:
     """Refuse options that are not known."""
     if mode not in MODES:
         raise StoreError(f"mode={mode!r} is not there; the graph runs in the driver: mode='local'")
@@ -93,18 +93,18 @@ def checked(mode: str, on_error: str, name: str) -> None:
         raise StoreError(f"name={name!r}: a pipeline's name is up to 60 letters, digits, - _ and .")
 
 
-def merged(views: Iterable[View]) -> dict[str, Table]:
+def tables_read(views: Iterable[View]) -> dict[str, Table]:
     """Return every base table with the columns that any of the views reads."""
     found: dict[str, Table] = {}
     for view in views:
         used = {alias.table for alias in view.definition.aliases}
         for table in (each for each in view.tables.values() if each.name in used):
             other = found.get(table.name, table)
-            found[table.name] = joined(other, table)
+            found[table.name] = with_columns_of(other, table)
     return found
 
 
-def joined(one: Table, other: Table) -> Table:
+def with_columns_of(one: Table, other: Table) -> Table:
     """Put the columns of two declarations of a table together."""
     schema = one.schema
     for field in other.schema:
@@ -119,14 +119,14 @@ def joined(one: Table, other: Table) -> Table:
     return Table(one.name, schema, one.key or other.key)
 
 
-def specify(sources: Mapping[str, object], tables: Mapping[str, Table]) -> dict[str, Source]:
+def read_sources(sources: Mapping[str, object], tables: Mapping[str, Table]) -> dict[str, Source]:
     """Read what each source is."""
     found: dict[str, Source] = {}
-    for name, said in sources.items():
+    for name, described in sources.items():
         if name not in tables:
             near = hint(name, tables)
             raise StoreError(f"sources: no view reads a table {quoted(name)}{near}")
-        found[name] = source_of(name, said)
+        found[name] = source_of(name, described)
         if found[name].by_key and not tables[name].key:
             raise StoreError(
                 f'sources: {name} has before = "key" and declares no key; add PRIMARY KEY (...)'
@@ -137,28 +137,28 @@ def specify(sources: Mapping[str, object], tables: Mapping[str, Table]) -> dict[
     return found
 
 
-def source_of(name: str, said: Any) -> Source:
+def source_of(name: str, described: Any) -> Source:
     """Read one source."""
-    if isinstance(said, Source):
-        return replace(said, table=name)
-    if isinstance(said, DataFrame):
+    if isinstance(described, Source):
+        return replace(described, table=name)
+    if isinstance(described, DataFrame):
         return Source(name, "dataframe")
-    if not isinstance(said, Mapping):
+    if not isinstance(described, Mapping):
         raise StoreError(
             f"sources: {name} is a streaming DataFrame or a dict with `format` and `path`, found "
-            f"{type(said).__name__}"
+            f"{type(described).__name__}"
         )
     known = {field.name for field in fields(Source)} - {"table"}
-    for key in said:
+    for key in described:
         if key not in known:
             near = hint(str(key), known, f"; it has {', '.join(known)}")
             raise StoreError(f"sources: {name} has no field {key!r}{near}")
-    if said.get("format") not in FORMATS:
+    if described.get("format") not in FORMATS:
         raise StoreError(
-            f"sources: {name} has the format {said.get('format')!r}; choose one of "
+            f"sources: {name} has the format {described.get('format')!r}; choose one of "
             f"{', '.join(FORMATS)}"
         )
-    found = Source(table=name, **said)
+    found = Source(table=name, **described)
     is_local = found.format in FILES and "://" not in found.path
     # Spark's process may have begun in another folder than the one we are in.
     return replace(found, path=str(Path(found.path).absolute())) if is_local else found
@@ -185,7 +185,7 @@ def needs_delta(sources: Iterable[Source], sinks: Iterable[Sink]) -> bool:
     )
 
 
-def line(
+def make_line(
     view: View, sources: Mapping[str, Source], sinks: Mapping[str, Sink], options: Options
 ) -> Line:
     """Make a view's graph, with its outbox and sinks."""

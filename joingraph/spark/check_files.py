@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from joingraph.common.errors import StoreError
 from joingraph.pipeline.model import Source
 from joingraph.pipeline.read_rows import File
-from joingraph.pipeline.report.eta import local
+from joingraph.pipeline.report.eta import local_path
 from joingraph.tables.table import Table
 
 PATTERN = frozenset("*?[]{}")
@@ -41,20 +41,20 @@ def check_files(
     }
     for place in places:
         check_name(place)
-        path = local(place)
+        path = local_path(place)
         for name, folder in folders.items():
             if path is not None and path.is_relative_to(folder):
                 check_columns(path, name, sources[name].columns(tables[name]))
 
 
-def new_files(checkpoint: Path, seen: dict[Path, int]) -> Iterator[File]:
+def new_files(checkpoint: Path, last_logs: dict[Path, int]) -> Iterator[File]:
     """Yield the files that Spark has noted since the last time, and note how far that is."""
     for folder in sorted((checkpoint / "sources").glob("*")):
-        last = seen.get(folder, -1)
+        last = last_logs.get(folder, -1)
         for log in folder.glob("[0-9]*"):
             number = int(log.name.removesuffix(".compact"))
             if number > last:
-                seen[folder] = max(number, seen.get(folder, -1))
+                last_logs[folder] = max(number, last_logs.get(folder, -1))
                 yield from files_in(log, number)
 
 
@@ -62,9 +62,9 @@ def files_in(log: Path, number: int) -> Iterator[File]:
     """Yield the files of one log; a compact one repeats the files of earlier ones."""
     for line in log.read_text(encoding="utf-8").splitlines():
         if line.startswith("{"):
-            said = json.loads(line)
-            if said.get("batchId") == number and "path" in said:
-                yield File(str(said["path"]), 1000 * int(said["timestamp"]))
+            entry = json.loads(line)
+            if entry.get("batchId") == number and "path" in entry:
+                yield File(str(entry["path"]), 1000 * int(entry["timestamp"]))
 
 
 def check_name(place: str) -> None:

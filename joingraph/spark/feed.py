@@ -31,7 +31,7 @@ from joingraph.pipeline.model import WATCHED, Source
 from joingraph.pipeline.read_rows import META, File, nothing, of_files, silent
 from joingraph.plan.view import View
 from joingraph.spark.file_names import NUMBER, lane_number
-from joingraph.spark.filters import quoted, wanted
+from joingraph.spark.filters import spark_name, wanted
 from joingraph.spark.sources.open import Opened
 from joingraph.spark.types import spark_type
 from joingraph.tables.table import Table
@@ -51,7 +51,7 @@ def one_stream(
         rows = found.rows
         if matters is not None:
             rows = rows.filter(needed(found, source, table, matters))
-        parts.append(Part(rows, columns_of(found.said, number, source, table)))
+        parts.append(Part(rows, columns_of(found.meta, number, source, table)))
     types = {name: type for part in parts for name, (_, type) in part.columns.items()}
     return reduce(DataFrame.union, (part.with_all(types) for part in parts))
 
@@ -73,34 +73,34 @@ def needed(found: Opened, source: Source, table: Table, matters: Column) -> Colu
     """Return which rows the driver needs: those that matter, and those that it must judge."""
     if source.by_key:
         # Old rows are known by their key alone, so nothing tells whether they mattered.
-        matters = matters | (found.said["_op"] != INSERT)
+        matters = matters | (found.meta["_op"] != INSERT)
     elif source.operation and source.format != "parquet":
         # Rows have no numbers, so what the filter left of a pair would not be known as half.
-        matters = matters | found.said["_op"].isin(PRE, POST)
+        matters = matters | found.meta["_op"].isin(PRE, POST)
     if "_bad" in silent(source):
-        never_null = (F.col(quoted(each.name)) for each in table.schema if not each.nullable)
+        never_null = (F.col(spark_name(each.name)) for each in table.schema if not each.nullable)
         return reduce(or_, (each.isNull() for each in never_null), matters)
-    return found.said["_bad"].isNotNull() | matters
+    return found.meta["_bad"].isNotNull() | matters
 
 
 def columns_of(
-    said: Mapping[str, Column], number: int, source: Source, table: Table
+    meta: Mapping[str, Column], number: int, source: Source, table: Table
 ) -> dict[str, tuple[Column, DataType]]:
-    """Name a source's columns as the stream has them, and say their types."""
+    """Return a source's columns by their names in the stream, with their types."""
     found: dict[str, tuple[Column, DataType]] = {"_t": (F.lit(number), IntegerType())}
     for name in (each for each in META if each not in silent(source)):
-        found[name] = said[name], spark_type(META[name])
+        found[name] = meta[name], spark_type(META[name])
     if source.format in WATCHED:
-        found[NUMBER] = lane_number(said["_lane"]), LongType()
+        found[NUMBER] = lane_number(meta["_lane"]), LongType()
     fields = [] if source.debezium else list(table.schema)
     types = [spark_type(field.type) for field in fields]
     for slot, type, field in zip(slots(types), types, fields, strict=True):
-        found[slot] = F.col(quoted(field.name)), type
+        found[slot] = F.col(spark_name(field.name)), type
     return found
 
 
 def slots(types: Iterable[DataType]) -> list[str]:
-    """Name the stream's columns that a source's columns of these types are in.
+    """Return the names of the stream's columns that hold a source's columns of these types.
 
     >>> slots([LongType(), IntegerType(), LongType()])
     ['bigint 0', 'int 0', 'bigint 1']
@@ -128,10 +128,10 @@ def apart(
             continue
         fields = [] if source.debezium else list(tables[name].schema)
         mute = silent(source)
-        said = {each: nothing(each, len(part)) if each in mute else part[each] for each in META}
+        meta = {each: nothing(each, len(part)) if each in mute else part[each] for each in META}
         if source.format in WATCHED:
-            said |= of_files(part[NUMBER], files)
+            meta |= of_files(part[NUMBER], files)
         columns = [part[slot] for slot in slots(spark_type(field.type) for field in fields)]
         names = [*META, *(field.name for field in fields)]
-        found[name] = pa.table([*said.values(), *columns], names=names)
+        found[name] = pa.table([*meta.values(), *columns], names=names)
     return found

@@ -22,7 +22,7 @@ from joingraph.pipeline.report.status import Status
 from joingraph.spark.check_files import check_files, new_files
 from joingraph.spark.feed import apart
 from joingraph.spark.file_names import Lanes
-from joingraph.spark.filters import quoted, wanted
+from joingraph.spark.filters import spark_name, wanted
 from joingraph.tables.batch import find_table
 
 AVAILABLE_NOW = "available_now"
@@ -97,7 +97,7 @@ class Pipeline:
             table = find_table(name, self.driver.tables)
             matters = wanted(views, table)
             kept = rows if matters is None else rows.filter(matters)
-            self.driver.load(table, kept.select(*map(quoted, table.schema.names)).toArrow())
+            self.driver.load(table, kept.select(*map(spark_name, table.schema.names)).toArrow())
         return self
 
     def run(self, seconds: float | None = None) -> Self:
@@ -110,7 +110,7 @@ class Pipeline:
         return self
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the end, or for so many seconds; tell whether it has ended."""
+        """Wait for the end, or for so many seconds; return whether it has ended."""
         assert self._query is not None, "a pipeline is started before it is waited for"
         try:
             if seconds is None:
@@ -169,5 +169,5 @@ class Pipeline:
 
 def query_id(checkpoint: Path) -> str:
     """Read the number that Spark gave the query when its checkpoint was made."""
-    said: dict[str, Any] = json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))
-    return str(said["id"])
+    metadata: dict[str, Any] = json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))
+    return str(metadata["id"])

@@ -25,7 +25,7 @@ from joingraph.common.errors import StoreError
 from joingraph.pipeline.sinks.contract import EXACTLY_ONCE
 from joingraph.pipeline.sinks.merge import DELETE, ROW, UPDATE, merge_of
 from joingraph.plan.view import View
-from joingraph.spark.filters import quoted
+from joingraph.spark.filters import spark_name
 from joingraph.spark.types import CHANGE, spark_schema, without_dictionaries
 from joingraph.view_diffs.view_diff import ViewDiff
 
@@ -103,22 +103,22 @@ class Delta:
             self.spark.conf.unset(f"{TURN}.txnVersion")
 
     def close(self) -> None:
-        """Nothing was taken."""
+        """Nothing is open."""
 
 
 def old(name: str) -> Column:
-    """Name a column of the table."""
-    return F.col(f"old.{quoted(name)}")
+    """Return a column of the table."""
+    return F.col(f"old.{spark_name(name)}")
 
 
 def new(name: str) -> Column:
-    """Name a column of what comes."""
-    return F.col(f"new.{quoted(name)}")
+    """Return a column of what comes."""
+    return F.col(f"new.{spark_name(name)}")
 
 
 def assignments(names: Iterable[str]) -> dict[str, str | Column]:
     """Return the columns with what comes for each."""
-    return {quoted(name): new(name) for name in names}
+    return {spark_name(name): new(name) for name in names}
 
 
 def alike(name: str) -> Column:

@@ -22,7 +22,7 @@ KB, MB = 1e3, 1e6
 
 
 class Estimate(NamedTuple):
-    """How far a run is; `left_s` None until it can be told."""
+    """How far a run is; `left_s` None while it is unknown."""
 
     done_bytes: int
     bytes: int
@@ -61,7 +61,7 @@ class Backlog:
     def take(self, places: Iterable[str]) -> None:
         """Note that files are done."""
         for place in places:
-            path = local(place)
+            path = local_path(place)
             if path is not None:
                 self._waiting.pop(path, None)
 
@@ -85,10 +85,10 @@ def files_of(source: Source) -> Iterator[tuple[Path, int]]:
             yield path, path.stat().st_size
 
 
-def local(place: str) -> Path | None:
-    """Find a file on this machine; None if it is elsewhere.
+def local_path(place: str) -> Path | None:
+    """Return the path of a file on this machine; None if it is elsewhere.
 
-    >>> local("file:///data/a%20b.csv").name
+    >>> local_path("file:///data/a%20b.csv").name
     'a b.csv'
     """
     read = urlparse(place)

@@ -7,7 +7,7 @@
 
 Where the view has a table's key among its columns and base rows of that table were updated or
 deleted, their i-diffs name the rows of the view, however many there are. A key that other changes
-of the batch touch as well is told by rows: no row of the view may be named twice in one MERGE.
+of the batch touch as well goes by rows: no row of the view may be named twice in one MERGE.
 
 Precondition: what is declared as a key is one.
 """
@@ -63,7 +63,7 @@ def net_rows(diff: ViewDiff) -> pa.Table:
 
 
 def named_parts(diff: ViewDiff) -> list[IDiff]:
-    """Find the i-diffs of the one alias that has any; none where there are several, or not known.
+    """Return the i-diffs of the one alias that has any; none if several have, or none are known.
 
     A batch that comes back from the outbox has its rows alone.
     """
@@ -83,7 +83,7 @@ def others(idiffs: IDiffs, key: Sequence[str]) -> pa.Table:
 
 
 def without(part: IDiff, key: Sequence[str], touched: pa.Table) -> IDiff:
-    """Leave out the keys that are told by rows."""
+    """Leave out the keys whose changes go by rows."""
     kept = part.table.filter(pc.invert(among(part.table, touched, key)))
     return IDiff(part.kind, part.alias, part.key, kept)
 

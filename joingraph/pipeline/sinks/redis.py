@@ -91,12 +91,12 @@ class RedisStream:
         return self.entry()[0]
 
     def entry(self) -> tuple[int, int]:
-        """Find the name of the last entry there ever was."""
+        """Return the name of the last entry there ever was."""
         try:
-            said = self.redis.xinfo_stream(self.stream)["last-generated-id"]
+            last = self.redis.xinfo_stream(self.stream)["last-generated-id"]
         except ResponseError:
             return 0, 0
-        seq, _, number = (said.decode() if isinstance(said, bytes) else said).partition("-")
+        seq, _, number = (last.decode() if isinstance(last, bytes) else last).partition("-")
         return int(seq), int(number)
 
     def close(self) -> None:

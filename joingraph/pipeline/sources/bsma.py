@@ -209,7 +209,7 @@ def create_table(table: str) -> str:
 
 
 def record_batch(table: str, *columns: Ints) -> pa.RecordBatch:
-    """Return a table's columns their names."""
+    """Return a table's columns under their names."""
     return pa.record_batch(list(columns), names=list(COLUMNS[table]))
 
 
@@ -293,7 +293,7 @@ def mixed(words: Words) -> Words:
 
 
 def shuffled(places: Ints, size: int, keys: Words) -> Ints:
-    """Find what stands at each place of a shuffle of 0..size-1, one shuffle for each key.
+    """Return what stands at each place of a shuffle of 0..size-1, one shuffle for each key.
 
     A Feistel network permutes the next larger power of four; what falls outside walks on along
     its cycle until it is inside, which keeps it a permutation (Black and Rogaway 2002).

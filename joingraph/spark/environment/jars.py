@@ -29,7 +29,7 @@ ANSWER_S = 120
 
 
 def find_delta(cache: Path) -> list[Path]:
-    """Name Delta's jars where they are on this machine; an empty list where they are not."""
+    """Return Delta's jars if they are on this machine, else an empty list."""
     if setting := os.environ.get("JOINGRAPH_DELTA_JARS"):
         return named_jars(setting)
     kept = [cache / "jars" / Path(name).name for name in DELTA]

@@ -34,7 +34,7 @@ class Java(NamedTuple):
 
 
 def find_java(cache: Path) -> Java | None:
-    """Find the first Java that is new enough; None where there is none at all."""
+    """Return the first Java that is new enough; None where there is none at all."""
     return next((java for java in javas(cache) if java.version >= OLDEST), None)
 
 

@@ -60,12 +60,12 @@ class GraphSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Name the format."""
+        """Return the name of the format."""
         return "joingraph"
 
     def schema(self) -> StructType:
         """Return the view's columns, or those that were asked for; of a stream, of diffs."""
-        schema = found_view(self.options).schema
+        schema = view_of(self.options).schema
         fields = [schema.field(name) for name in columns_of(self.options)]
         own = CHANGE if "subscriber" in self.options else ()
         return spark_schema(pa.schema([*fields, *own]))
@@ -83,7 +83,7 @@ class GraphSource(DataSource):
                 'a stream has a subscriber: call graph.subscribe("spark") where the graph is '
                 'written, and readStream.option("subscriber", "spark")'
             )
-        return DiffsReader(place_of(self.options), dict(self.options), schema.names)
+        return DiffsReader(graph_path(self.options), dict(self.options), schema.names)
 
 
 def register(spark: SparkSession) -> None:
@@ -92,22 +92,22 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(GraphSource)
 
 
-def place_of(options: Mapping[str, str]) -> Path:
-    """Find the graph's folder."""
+def graph_path(options: Mapping[str, str]) -> Path:
+    """Return the graph's folder."""
     if "path" not in options:
         raise StoreError('name the graph\'s folder: spark.read.format("joingraph").load(path)')
     return Path(options["path"].removeprefix("file:"))
 
 
-def found_view(options: Mapping[str, str]) -> View:
+def view_of(options: Mapping[str, str]) -> View:
     """Read which view a folder's graph is of."""
-    path = place_of(options)
+    path = graph_path(options)
     return look_again(Folder(path), lambda: read_stored(path)).view
 
 
 def columns_of(options: Mapping[str, str]) -> list[str]:
-    """Name the columns that are asked for."""
-    names = found_view(options).schema.names
+    """Return the names of the columns to read."""
+    names = view_of(options).schema.names
     wanted = [each.strip() for each in options.get("columns", "").split(",") if each.strip()]
     for name in wanted:
         if name not in names:
@@ -122,20 +122,20 @@ class GraphReader(DataSourceReader):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.options, self.where = options, ""
-        self.path, self.columns = place_of(options), columns_of(options)
+        self.path, self.columns = graph_path(options), columns_of(options)
         self.count = int(options.get("partitions", "1"))
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Take the conditions that a graph decides as Spark does; give the others back."""
-        view = found_view(self.options)
-        taken: list[str] = []
+        view = view_of(self.options)
+        pushed: list[str] = []
         for each in filters:
-            text = condition(each, view)
+            text = sql_of(each, view)
             if text:
-                taken.append(text)
+                pushed.append(text)
             else:
                 yield each
-        self.where = " AND ".join(taken)
+        self.where = " AND ".join(pushed)
 
     def partitions(self) -> Sequence[InputPartition]:
         """Split the view; what a condition leaves is read in one place."""
@@ -148,12 +148,12 @@ class GraphReader(DataSourceReader):
             yield batch.select(self.columns)
 
 
-def condition(filter: Filter, view: View) -> str:
+def sql_of(filter: Filter, view: View) -> str:
     """Write a condition as SQL of the view's dialect; empty where the two might differ."""
     name = getattr(filter, "attribute", ("",))[0]
     if name not in view.schema.names or not is_plain(view.schema.field(name).type):
         return ""
-    column, given = exp.column(name, quoted=True), getattr(filter, "value", None)
+    column, value = exp.column(name, quoted=True), getattr(filter, "value", None)
     if isinstance(filter, IsNotNull):
         return exp.not_(exp.Is(this=column, expression=exp.null())).sql(dialect=view.dialect)
     if isinstance(filter, In) and None not in filter.value:
@@ -161,7 +161,7 @@ def condition(filter: Filter, view: View) -> str:
         return exp.In(this=column, expressions=values).sql(dialect=view.dialect)
     for kind, compare in COMPARED.items():
         if isinstance(filter, kind):
-            return compare(this=column, expression=exp.convert(given)).sql(dialect=view.dialect)
+            return compare(this=column, expression=exp.convert(value)).sql(dialect=view.dialect)
     return ""
 
 

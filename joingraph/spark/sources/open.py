@@ -24,21 +24,21 @@ from joingraph.common.errors import StoreError
 from joingraph.pipeline.changes import UNKNOWN, UPDATE, words_of
 from joingraph.pipeline.model import WATCHED, Source
 from joingraph.pipeline.read_rows import META, found_null
-from joingraph.spark.filters import quoted
+from joingraph.spark.filters import spark_name
 from joingraph.spark.sources.streams import Generated, RedisEntries
 from joingraph.spark.types import spark_schema, spark_type
 from joingraph.tables.table import Table
 
 CORRUPT = "_corrupt"
 PLACE = tuple(META)[:4]
-Said = dict[str, Column]  # by their names in META, the columns that tell of a row
+Meta = dict[str, Column]  # by their names in META, the columns that tell of a row
 
 
 class Opened(NamedTuple):
-    """A source: its rows, with the table's columns, and by name what is said of each (META)."""
+    """A source: its rows, with the table's columns, and by name what META says of each."""
 
     rows: DataFrame
-    said: Said
+    meta: Meta
 
 
 def open_source(spark: SparkSession, source: Source, table: Table, described: object) -> Opened:
@@ -56,7 +56,7 @@ def open_source(spark: SparkSession, source: Source, table: Table, described: ob
 
 def place_of(
     lane: Column, a: Column | None = None, b: Column | None = None, n: Column | None = None
-) -> Said:
+) -> Meta:
     """Return the columns of META that say where a row stands in its source; 0 where none is given.
 
     Spark's columns have no truth value, so each is compared with None.
@@ -85,17 +85,17 @@ def files(spark: SparkSession, source: Source, table: Table) -> Opened:
     return wrapped(rows, place) if source.debezium else judged(rows, place, source, table)
 
 
-def wrapped(rows: DataFrame, place: Said) -> Opened:
+def wrapped(rows: DataFrame, place: Meta) -> Opened:
     """Pass records on that are read in the driver."""
     nothing = {"_op": F.lit(0).cast("byte"), "_bad": F.lit(None).cast("string")}
     return Opened(rows, {**place, **nothing, "_raw": F.col("value")})
 
 
-def judged(rows: DataFrame, place: Said, source: Source, table: Table) -> Opened:
-    """Say of every row what it is, and whether it can be read at all."""
+def judged(rows: DataFrame, place: Meta, source: Source, table: Table) -> Opened:
+    """Return rows with their operation, and why those that are malformed cannot be read."""
     code, bad = operation(source)
     reasons = [bad, *(not_null(field) for field in table.schema if not field.nullable)]
-    record = F.to_json(F.struct(*(F.col(quoted(name)) for name in table.schema.names)))
+    record = F.to_json(F.struct(*(F.col(spark_name(name)) for name in table.schema.names)))
     if CORRUPT in rows.columns:
         reasons.insert(0, F.when(F.col(CORRUPT).isNotNull(), F.lit("is malformed")))
         record = F.coalesce(F.col(CORRUPT), record)
@@ -110,15 +110,15 @@ def operation(source: Source) -> tuple[Column, Column]:
     nothing = F.lit(None).cast("string")
     if not name:
         return F.lit(0).cast("byte"), nothing
-    said = F.lower(F.trim(F.col(quoted(name))))
+    word = F.lower(F.trim(F.col(spark_name(name))))
     words = words_of(source)
     code = F.lit(UNKNOWN)
     for each in sorted(set(words.values())):
-        meaning = [word for word in words if words[word] == each]
-        code = F.when(said.isin(meaning), F.lit(each)).otherwise(code)
+        meaning = [known for known in words if words[known] == each]
+        code = F.when(word.isin(meaning), F.lit(each)).otherwise(code)
     bad = F.when(
         code == UNKNOWN,
-        F.concat(F.lit(f"{name} is "), F.coalesce(said, F.lit("NULL")), F.lit(", no operation")),
+        F.concat(F.lit(f"{name} is "), F.coalesce(word, F.lit("NULL")), F.lit(", no operation")),
     )
     if not source.by_key:
         text = 'is an update without its old row; declare a key and set before = "key"'
@@ -127,8 +127,8 @@ def operation(source: Source) -> tuple[Column, Column]:
 
 
 def not_null(field: pa.Field) -> Column:
-    """Name a column that is NULL where it must not be."""
-    return F.when(F.col(quoted(field.name)).isNull(), F.lit(found_null(field.name)))
+    """Return the reason why a row is malformed: a column is NULL where it must not be."""
+    return F.when(F.col(spark_name(field.name)).isNull(), F.lit(found_null(field.name)))
 
 
 def change_feed(spark: SparkSession, source: Source, table: Table) -> Opened:
@@ -187,7 +187,7 @@ def no_kafka(table: Table) -> str:
     )
 
 
-def parsed(rows: DataFrame, place: Said, source: Source, table: Table) -> Opened:
+def parsed(rows: DataFrame, place: Meta, source: Source, table: Table) -> Opened:
     """Read JSON objects as rows: every value as text, and the text as the column's type."""
     names = source.columns(table)
     texts = StructType([StructField(name, StringType()) for name in [*names, CORRUPT]])

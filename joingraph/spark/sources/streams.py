@@ -26,7 +26,7 @@ class RedisEntries(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Name the format."""
+        """Return the name of the format."""
         return "joingraph_redis"
 
     def schema(self) -> str:
@@ -57,7 +57,7 @@ class EntriesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.target = found[0][0].decode() if found else "0-0"
 
     def latestOffset(self, start: dict[str, str], limit: object) -> dict[str, str]:
-        """Find the last entry of the next micro-batch."""
+        """Return the last entry of the next micro-batch."""
         with Redis.from_url(self.url) as redis:
             found = page(redis, self.stream, start["id"], (self.target, self.most))
         return {"id": found[-1][0].decode()} if found else start
@@ -69,12 +69,12 @@ class EntriesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: Any) -> Iterator[tuple[int, int, str]]:
         """Read the entries of a micro-batch."""
         last, end = partition.value
-        stop = numbers(end)
+        stop = numbers_of(end)
         with Redis.from_url(self.url) as redis:
             while found := page(redis, self.stream, last, ("+", 1000)):
                 for name, fields in found:
                     last = name.decode()
-                    ms, seq = numbers(last)
+                    ms, seq = numbers_of(last)
                     if (ms, seq) > stop:
                         return
                     yield ms, seq, text_of(fields)
@@ -87,7 +87,7 @@ def page(redis: Any, stream: str, after: str, until: tuple[str, int]) -> list[Re
     return found
 
 
-def numbers(name: str) -> tuple[int, int]:
+def numbers_of(name: str) -> tuple[int, int]:
     """Read an entry's name."""
     ms, _, seq = name.partition("-")
     return int(ms), int(seq)
@@ -108,7 +108,7 @@ class Generated(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Name the format."""
+        """Return the name of the format."""
         return "joingraph_generator"
 
     def schema(self) -> str:

@@ -53,6 +53,7 @@ KEYS = {
     "tweet": ("tweetId",),
     "retweet": ("tweetId",),
 }
+POSTS = ("tweet", "retweet")
 SIZES = {
     "tiny": {"users": 100, "followers": 1_000, "tweets": 500, "retweets": 600},
     "small": {"users": 10_000, "followers": 1_000_000, "tweets": 60_000, "retweets": 70_000},
@@ -66,15 +67,13 @@ SIZES = {
 
 
 class Slice(NamedTuple):
-    """A part of the period: its dates, and the numbers of the first tweet and retweet in it."""
+    """A part of the period: its dates, and by table the number of its first post, and how many."""
 
     number: int
     start_ms: int
     stop_ms: int
-    tweet: int
-    tweets: int
-    retweet: int
-    retweets: int
+    first: Mapping[str, int]
+    rows: Mapping[str, int]
 
 
 class BSMA:
@@ -134,15 +133,13 @@ class BSMA:
             yield from self._posts(table, start, stop)
 
     def _posts(self, table: str, start: int, stop: int) -> Iterator[pa.RecordBatch]:
-        """Make the slices that hold some of the rows asked for, and cut them."""
+        """Yield the rows numbered `start` up to `stop`, cut out of the slices that hold some."""
+        make = self._tweets_in if table == "tweet" else self._retweets_in
         for each in self._slices():
-            is_tweet = table == "tweet"
-            first = each.tweet if is_tweet else each.retweet
-            count = each.tweets if is_tweet else each.retweets
-            low, high = max(start, first), min(stop, first + count)
+            first = each.first[table]
+            low, high = max(start, first), min(stop, first + each.rows[table])
             if low < high:
-                rows = self._tweets_in(each) if is_tweet else self._retweets_in(each)
-                yield rows.slice(low - first, high - low)
+                yield make(each).slice(low - first, high - low)
 
     def tweets(self, *, batch_rows: int = SLICE_ROWS) -> Iterator[pa.RecordBatch]:
         """Yield every tweet, in the order of dates."""
@@ -164,40 +161,38 @@ class BSMA:
             yield from merged(self._tweets_in(each), self._retweets_in(each))
 
     def _slices(self) -> Iterator[Slice]:
-        tweets, retweets = self.rows["tweet"], self.rows["retweet"]
-        count = max(1, -(-(tweets + retweets) // SLICE_ROWS))
+        count = max(1, -(-(self.rows["tweet"] + self.rows["retweet"]) // SLICE_ROWS))
         rng = np.random.default_rng([self.seed, 3])
-        edges = [PERIOD_MS * index // count for index in range(count + 1)]
         shares = np.full(count, 1 / count)
-        tweets_in = rng.multinomial(tweets, shares)
-        retweets_in = rng.multinomial(retweets, shares)
-        tweet, retweet = 0, 0
-        for number, (more_tweets, more_retweets) in enumerate(
-            zip(tweets_in.tolist(), retweets_in.tolist(), strict=True)
-        ):
-            start_ms, stop_ms = edges[number], edges[number + 1]
-            yield Slice(number, start_ms, stop_ms, tweet, more_tweets, retweet, more_retweets)
-            tweet, retweet = tweet + more_tweets, retweet + more_retweets
+        rows_in = {table: rng.multinomial(self.rows[table], shares) for table in POSTS}
+        ends = {table: np.cumsum(rows).tolist() for table, rows in rows_in.items()}
+        for number in range(count):
+            rows = {table: int(rows_in[table][number]) for table in POSTS}
+            first = {table: ends[table][number] - rows[table] for table in POSTS}
+            start_ms, stop_ms = (PERIOD_MS * edge // count for edge in (number, number + 1))
+            yield Slice(number, start_ms, stop_ms, first, rows)
 
     def _tweets_in(self, part: Slice) -> pa.RecordBatch:
         rng = np.random.default_rng([self.seed, 4, part.number])
-        dates = np.sort(rng.integers(part.start_ms, part.stop_ms, part.tweets))
-        if part.tweets and part.tweet == 0:
+        rows, first = part.rows["tweet"], part.first["tweet"]
+        dates = np.sort(rng.integers(part.start_ms, part.stop_ms, rows))
+        if rows and first == 0:
             dates[0] = 0
-        authors = rng.integers(0, self.rows["user"], part.tweets)
-        return record_batch("tweet", authors, np.arange(part.tweets) + part.tweet, dates)
+        authors = rng.integers(0, self.rows["user"], rows)
+        return record_batch("tweet", authors, np.arange(rows) + first, dates)
 
     def _retweets_in(self, part: Slice) -> pa.RecordBatch:
         rng = np.random.default_rng([self.seed, 5, part.number])
-        dates = np.sort(rng.integers(part.start_ms, part.stop_ms, part.retweets))
-        users = rng.integers(0, self.rows["user"], part.retweets)
+        rows = part.rows["retweet"]
+        dates = np.sort(rng.integers(part.start_ms, part.stop_ms, rows))
+        users = rng.integers(0, self.rows["user"], rows)
         tweet_dates = self._tweets_in(part).column("tweetDate").to_numpy()
-        numbers = np.arange(part.retweets) + part.retweet
-        tweeted = part.tweet + np.searchsorted(tweet_dates, dates, side="right")
+        numbers = np.arange(rows) + part.first["retweet"]
+        tweeted = part.first["tweet"] + np.searchsorted(tweet_dates, dates, side="right")
         tweets, retweets = self.rows["tweet"], self.rows["retweet"]
         of_tweet = chosen(tweeted, tweets, rng, self.seed)
         of_retweet = tweets + chosen(np.maximum(numbers, 1), retweets, rng, self.seed)
-        repeats = (rng.random(part.retweets) < REPEAT_SHARE) & (numbers > 0)
+        repeats = (rng.random(rows) < REPEAT_SHARE) & (numbers > 0)
         targets = np.where(repeats, of_retweet, of_tweet)
         return record_batch("retweet", users, numbers + tweets, dates, targets)
 

@@ -17,14 +17,14 @@ from joingraph.common import atomic_file
 from joingraph.common.errors import StoreError
 
 
-def folder_of(graph: Path) -> Path:
+def notes_folder(graph: Path) -> Path:
     """Return the folder of notes beside a graph's."""
     return graph.with_name(f"{graph.name}.acks")
 
 
 def write_note(graph: Path, name: str, seq: int) -> None:
     """Note that a subscriber is done with all batches up to one."""
-    folder = folder_of(graph)
+    folder = notes_folder(graph)
     folder.mkdir(mode=0o700, exist_ok=True)
     atomic_file.write(folder / quote(name, safe="").replace(".", "%2E"), str(seq).encode())
 
@@ -33,7 +33,7 @@ class Acks:
     """The subscribers of one graph who leave notes."""
 
     def __init__(self, graph: JoinGraph, path: Path) -> None:
-        self.graph, self.folder = graph, folder_of(path)
+        self.graph, self.folder = graph, notes_folder(path)
         self._acknowledged: dict[str, int] = {}
 
     def take(self) -> None:

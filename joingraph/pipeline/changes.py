@@ -76,7 +76,7 @@ def entries(table: Table, images: Images, *, by_key: bool) -> Iterator[Diff]:
     firsts = np.flatnonzero(~late)
     for run in runs(kinds[firsts]):
         at = firsts[run]
-        yield from entries_of(table, images.rows, at, kind=int(kinds[at[0]]), by_key=by_key)
+        yield from run_entries(table, images.rows, at, kind=int(kinds[at[0]]), by_key=by_key)
 
 
 def runs(kinds: Codes) -> Iterator[slice]:
@@ -87,7 +87,7 @@ def runs(kinds: Codes) -> Iterator[slice]:
             yield slice(start, stop)
 
 
-def entries_of(
+def run_entries(
     table: Table, rows: pa.Table, at: Numbers, *, kind: int, by_key: bool
 ) -> Iterator[Diff]:
     """Write one run as entries."""

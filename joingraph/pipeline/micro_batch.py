@@ -34,7 +34,7 @@ from joingraph.pipeline.offsets import (
     reached,
 )
 from joingraph.pipeline.open_graph import Outbox
-from joingraph.pipeline.read_rows import SourceRows, fitted, read_source
+from joingraph.pipeline.read_rows import SourceRows, own_columns, read_source
 from joingraph.pipeline.report.source_lag import source_lag
 from joingraph.pipeline.sinks.contract import Sink
 from joingraph.tables.table import Table
@@ -80,7 +80,7 @@ class Driver:
 
     def load(self, table: Table, rows: pa.Table) -> None:
         """Load rows of a base table into every graph that reads it and has not loaded it."""
-        fitting = fitted(rows, table)
+        fitting = own_columns(rows, table)
         for graph in (line.outbox.graph for line in self.lines):
             if any(alias.table == table.name for alias in graph.view.definition.aliases):
                 graph.load({table.name: fitting}, source=f"load {table.name}", position=1)

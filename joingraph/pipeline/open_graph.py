@@ -100,7 +100,7 @@ class DurableOutbox:
                 f"{path}: {error.strerror}; it says how far the sources are applied, without it "
                 "the pipeline cannot go on: restore it, or begin with a new folder"
             ) from error
-        if digest(text) != checksum:
+        if checksum_of(text) != checksum:
             raise StoreError(f"{path} is damaged: its checksum is not the graph's; restore it")
         return int(number), read_position(text)
 
@@ -112,7 +112,7 @@ class DurableOutbox:
         self._acks.take()
         text, number = position.write(), self._number + 1
         atomic_file.write(self._path(number), text.encode())
-        diff = self.graph.apply(batch, source=SOURCE, position=(number, digest(text)))
+        diff = self.graph.apply(batch, source=SOURCE, position=(number, checksum_of(text)))
         self._path(number - 1).unlink(missing_ok=True)
         self._number, self.position, self._latest = number, position, diff
         return diff
@@ -130,7 +130,7 @@ class DurableOutbox:
         self._subscribed[sink].ack(seq)
 
 
-def digest(text: str) -> str:
+def checksum_of(text: str) -> str:
     """Return a text's checksum."""
     return xxhash.xxh3_128_hexdigest(text.encode())
 

@@ -76,7 +76,7 @@ def read_source(rows: pa.Table, source: Source, table: Table) -> SourceRows:
     if source.debezium:
         return event_rows(rows, source, table, dead)
     places = places_of(rows)
-    kept = fitted(rows, table)
+    kept = own_columns(rows, table)
     codes = rows["_op"].to_numpy().astype(np.int8)
     if source.format == "delta":
         order, follows = by_commit(table, kept, places.a, codes)
@@ -194,7 +194,7 @@ def following(rows: pa.Table, source: Source) -> Marks:
     return np.asarray(next_one)
 
 
-def fitted(rows: pa.Table, table: Table) -> pa.Table:
+def own_columns(rows: pa.Table, table: Table) -> pa.Table:
     """Return a table's columns, unsigned ones in their own type: Spark brings them as decimals."""
     columns = [
         rows[field.name].cast(field.type)

@@ -162,7 +162,7 @@ def read_settings(path: Path) -> Settings:
         trigger=fields.get("trigger", "available_now"),
         on_error=fields.get("on_error", "stop"),
         engine=fields.get("engine", "auto"),
-        spark={name: as_spark(value) for name, value in flat(fields.get("spark", {}))},
+        spark={name: as_spark(value) for name, value in spark_settings(fields.get("spark", {}))},
     )
 
 
@@ -260,21 +260,21 @@ def in_sql(home: Path, name: str, tables: str, text: str) -> Mistake:
 def wrong_spark(document: Document) -> Iterator[Mistake]:
     """Yield what cannot be settings of Spark."""
     section = Section(document, document.fields.get("spark", {}), "spark")
-    for name, value in flat(section.fields) if isinstance(section.fields, dict) else ():
+    for name, value in spark_settings(section.fields) if isinstance(section.fields, dict) else ():
         if not isinstance(value, (str, int, float)):
             text = f"{name} is a text, a number, true or false, found {value!r:.60}"
             yield section.mistake(text, name.removeprefix("spark."))
 
 
-def flat(fields: Mapping[str, Any], prefix: str = "spark.") -> Iterator[tuple[str, Any]]:
+def spark_settings(fields: Mapping[str, Any], prefix: str = "spark.") -> Iterator[tuple[str, Any]]:
     """Yield the settings of a section by Spark's names; TOML reads a dot as a section in it.
 
-    >>> dict(flat({"jars": "a.jar", "sql": {"shuffle": {"partitions": 4}}}))
+    >>> dict(spark_settings({"jars": "a.jar", "sql": {"shuffle": {"partitions": 4}}}))
     {'spark.jars': 'a.jar', 'spark.sql.shuffle.partitions': 4}
     """
     for key, value in fields.items():
         if isinstance(value, dict):
-            yield from flat(value, f"{prefix}{key}.")
+            yield from spark_settings(value, f"{prefix}{key}.")
         else:
             yield prefix + key, value
 

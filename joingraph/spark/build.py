@@ -57,10 +57,10 @@ def pipeline(
     """
     check_options(mode, on_error, name)
     place = Path(path).absolute() if path is not None else None
-    kept, tables = narrowed([views] if isinstance(views, View) else list(views))
+    kept, tables = narrowed_views([views] if isinstance(views, View) else list(views))
     specified = read_sources(sources, tables)
     options = Options(place, engine, durability)
-    lines = [make_line(view, specified, sinks_of(view, sink), options) for view in kept]
+    lines = [make_line(view, specified, name_sinks(view, sink), options) for view in kept]
     all_sinks = [sink for each in lines for sink in each.sinks.values()]
     spark = spark or session(delta=needs_delta(specified.values(), all_sinks))
     opened = {
@@ -74,7 +74,7 @@ def pipeline(
     return Pipeline(plan, Driver(specified, tables, lines, dead), Status(home / "status.json"))
 
 
-def narrowed(views: list[View]) -> tuple[list[View], dict[str, Table]]:
+def narrowed_views(views: list[View]) -> tuple[list[View], dict[str, Table]]:
     """Leave out the columns that no view reads, and make the views over what is left."""
     if len({view.name for view in views}) < len(views) or not views:
         raise ViewError("a pipeline takes one view or more, each with a name of its own")
@@ -164,7 +164,7 @@ def source_of(name: str, described: Any) -> Source:
     return replace(found, path=str(Path(found.path).absolute())) if is_local else found
 
 
-def sinks_of(view: View, sink: Sinks) -> dict[str, Sink]:
+def name_sinks(view: View, sink: Sinks) -> dict[str, Sink]:
     """Return the sinks of a view, each under a name."""
     if isinstance(sink, Mapping):
         sink = sink.get(view.name)

@@ -40,7 +40,7 @@ def check_files(
         if source.format == "parquet"
     }
     for place in places:
-        check_name(place)
+        check_pattern(place)
         path = local_path(place)
         for name, folder in folders.items():
             if path is not None and path.is_relative_to(folder):
@@ -67,7 +67,7 @@ def files_in(log: Path, number: int) -> Iterator[File]:
                 yield File(str(entry["path"]), 1000 * int(entry["timestamp"]))
 
 
-def check_name(place: str) -> None:
+def check_pattern(place: str) -> None:
     """Refuse a name that Spark reads as a pattern."""
     name = unquote(place)
     found = sorted(PATTERN.intersection(name))

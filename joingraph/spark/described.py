@@ -29,7 +29,7 @@ SINKS: Final[Mapping[str, Callable[..., Sink]]] = {
 
 def from_settings(settings: Settings) -> Pipeline:
     """Make a pipeline, ready to start."""
-    sinks = {view.name: sinks_of(view, settings) for view in settings.views}
+    sinks = {view.name: make_sinks(view, settings) for view in settings.views}
     delta = needs_delta(settings.sources.values(), chain.from_iterable(sinks.values()))
     return pipeline(
         settings.views,
@@ -44,17 +44,17 @@ def from_settings(settings: Settings) -> Pipeline:
     )
 
 
-def sinks_of(view: View, settings: Settings) -> list[Sink]:
+def make_sinks(view: View, settings: Settings) -> list[Sink]:
     """Make the sinks of one view; where there are several views, each has its own place."""
     several = len(settings.views) > 1
     return [
-        sink_of(each, f"/{view.name}" if several and "view" not in each else "", view)
+        make_sink(each, f"/{view.name}" if several and "view" not in each else "", view)
         for each in settings.sinks
         if each.get("view", view.name) == view.name
     ]
 
 
-def sink_of(fields: Mapping[str, Any], own: str, view: View) -> Sink:
+def make_sink(fields: Mapping[str, Any], own: str, view: View) -> Sink:
     """Make one sink; `own` is put behind its place."""
     kind = fields["kind"]
     if kind not in SINKS:

@@ -44,19 +44,19 @@ def one_stream(
     views: Sequence[View],
 ) -> DataFrame:
     """Put sources into one stream, without the rows that matter to no view."""
-    parts: list[Part] = []
+    parts: list[StreamPart] = []
     for number, (name, found) in enumerate(opened.items()):
         source, table = sources[name], tables[name]
         matters = None if source.debezium else wanted(views, table)
         rows = found.rows
         if matters is not None:
-            rows = rows.filter(needed(found, source, table, matters))
-        parts.append(Part(rows, columns_of(found.meta, number, source, table)))
+            rows = rows.filter(needed_rows(found, source, table, matters))
+        parts.append(StreamPart(rows, stream_columns(found.meta, number, source, table)))
     types = {name: type for part in parts for name, (_, type) in part.columns.items()}
     return reduce(DataFrame.union, (part.with_all(types) for part in parts))
 
 
-class Part(NamedTuple):
+class StreamPart(NamedTuple):
     """The rows of one source, and the stream's columns that it has: how each is made, its type."""
 
     rows: DataFrame
@@ -69,7 +69,7 @@ class Part(NamedTuple):
         return self.rows.select(*(column.alias(name) for name, (column, _) in made.items()))
 
 
-def needed(found: Opened, source: Source, table: Table, matters: Column) -> Column:
+def needed_rows(found: Opened, source: Source, table: Table, matters: Column) -> Column:
     """Return which rows the driver needs: those that matter, and those that it must judge."""
     if source.by_key:
         # Old rows are known by their key alone, so nothing tells whether they mattered.
@@ -83,7 +83,7 @@ def needed(found: Opened, source: Source, table: Table, matters: Column) -> Colu
     return found.meta["_bad"].isNotNull() | matters
 
 
-def columns_of(
+def stream_columns(
     meta: Mapping[str, Column], number: int, source: Source, table: Table
 ) -> dict[str, tuple[Column, DataType]]:
     """Return a source's columns by their names in the stream, with their types."""

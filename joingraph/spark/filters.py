@@ -118,7 +118,7 @@ def pruned(view: View) -> View:
 
     Its text may name others, in a subquery that hands them on to no output; then all columns stay.
     """
-    tables = {name: narrow(view, table) for name, table in view.tables.items()}
+    tables = {name: narrow_table(view, table) for name, table in view.tables.items()}
     try:
         found = View(view.sql, tables, view.dialect)
     except ViewError:
@@ -131,7 +131,7 @@ def pruned(view: View) -> View:
     return found if same else view
 
 
-def narrow(view: View, table: Table) -> Table:
+def narrow_table(view: View, table: Table) -> Table:
     """Leave out the columns of a table that a view does not read; its key stays."""
     aliases = {each.name for each in view.definition.aliases if each.table == table.name}
     read = [*view.definition.conditions, *(each.value for each in view.definition.output)]

@@ -85,9 +85,9 @@ class Delta:
         rows = self.spark.createDataFrame(without_dictionaries(found.rows))
         is_row, left = new("_op") == ROW, old("_count") + new("_count")
         rest = [name for name in self.columns if name not in found.key]
-        same = reduce(and_, map(alike, found.key))
+        same = reduce(and_, map(same_value, found.key))
         if rest:
-            same &= reduce(and_, map(alike, rest), is_row) | ~is_row
+            same &= reduce(and_, map(same_value, rest), is_row) | ~is_row
         merge = self.table.alias("old").merge(rows.alias("new"), same)
         merge = merge.whenMatchedDelete((new("_op") == DELETE) | is_row & (left == 0))
         if found.values:
@@ -121,6 +121,6 @@ def assignments(names: Iterable[str]) -> dict[str, str | Column]:
     return {spark_name(name): new(name) for name in names}
 
 
-def alike(name: str) -> Column:
+def same_value(name: str) -> Column:
     """Compare a column, NULL with NULL."""
     return old(name).eqNullSafe(new(name))

@@ -19,9 +19,9 @@ from joingraph.expressions.words import Word
 from joingraph.view_diffs.idiffs_sql import (
     SQLITE,
     TableName,
+    part_statements,
     set_statements,
     source_table,
-    statements,
 )
 from joingraph.view_diffs.view_diff import word_rows
 
@@ -138,7 +138,7 @@ def apply_to_sqlite(connection: sqlite3.Connection, idiffs: IDiffs, table: Table
     connection.execute("SAVEPOINT joingraph")
     try:
         for part in idiffs.parts:
-            for sql, parameters in statements(part, table, SQLITE):
+            for sql, parameters in part_statements(part, table, SQLITE):
                 connection.executemany(sql, parameters)
     except BaseException:
         connection.execute("ROLLBACK TO joingraph")

@@ -119,18 +119,18 @@ def flat_changes(table: pa.Table, names: list[str]) -> list[pa.Table]:
     columns = {name: table[name].combine_chunks() for name in table.column_names}
     counts = columns["_count"].to_numpy()
     flat = Flat({}, counts, np.arange(len(counts)))
-    flat = multiplied(flat, columns.get("branches"))
+    flat = multiply(flat, columns.get("branches"))
     kinds = np.asarray(columns["_change_type"].to_pylist(), dtype=object)[flat.parents]
     diffs = columns["_diff"].to_numpy()[flat.parents]
     images = {side: image(flat, columns.get(side), names) for side in ("pre", "post")}
     return [
-        paired(images, flat.counts, diffs, np.flatnonzero(kinds == "update")),
-        single(images["pre"], -flat.counts, diffs, np.flatnonzero(kinds == "delete")),
-        single(images["post"], flat.counts, diffs, np.flatnonzero(kinds == "insert")),
+        update_rows(images, flat.counts, diffs, np.flatnonzero(kinds == "update")),
+        single_rows(images["pre"], -flat.counts, diffs, np.flatnonzero(kinds == "delete")),
+        single_rows(images["post"], flat.counts, diffs, np.flatnonzero(kinds == "insert")),
     ]
 
 
-def multiplied(flat: Flat, branches: pa.StructArray | None) -> Flat:
+def multiply(flat: Flat, branches: pa.StructArray | None) -> Flat:
     """Combine each row with every choice of partners from the branches of its struct."""
     for branch in branches.flatten() if branches is not None else ():
         lengths = branch.value_lengths().to_numpy()
@@ -151,7 +151,7 @@ def flat_partners(partners: pa.StructArray) -> Flat:
     """Multiply out partners with what lies beyond them."""
     parts = dict(zip(partners.type.names, partners.flatten(), strict=True))
     flat = Flat(fields(parts.get("values")), parts["count"].to_numpy(), np.arange(len(partners)))
-    return multiplied(flat, parts.get("branches"))
+    return multiply(flat, parts.get("branches"))
 
 
 def fields(struct: pa.StructArray | None) -> dict[str, pa.Array]:
@@ -172,7 +172,7 @@ def image(flat: Flat, own: pa.StructArray | None, names: list[str]) -> pa.Table:
     return pa.table({name: (own_columns | flat.columns)[name] for name in names})
 
 
-def paired(
+def update_rows(
     images: Mapping[str, pa.Table], counts: Numbers, diffs: Numbers, at: Numbers
 ) -> pa.Table:
     """Write updates, each pre-image with its post-image behind it."""
@@ -183,7 +183,7 @@ def paired(
     return change_table(both.take(pa.array(turns)), kinds, counts[twice], diffs[twice])
 
 
-def single(rows: pa.Table, counts: Numbers, diffs: Numbers, at: Numbers) -> pa.Table:
+def single_rows(rows: pa.Table, counts: Numbers, diffs: Numbers, at: Numbers) -> pa.Table:
     """Write inserts or deletes, deletes with counts below zero."""
     return change_table(rows.take(pa.array(at)), ["insert"] * len(at), counts[at], diffs[at])
 

@@ -152,7 +152,7 @@ def make_idiffs(
         parts.append(IDiff("delete", alias, key, of.deletes))
         deletes.append(Deleted(names, set(word_rows(of.deletes, len(names)))))
     rows = changes.select(range(len(schema)))
-    balances = balanced(changes, shared_columns(plan, keyed), deletes)
+    balances = balances_of(changes, shared_columns(plan, keyed), deletes)
     named_by = view_key(plan, keyed)
     if named_by is None:
         parts += counted_rows(rows, shared_columns(plan, keyed), balances)
@@ -175,7 +175,7 @@ def rows_without(keys: set[Words], rows: pa.Table) -> Mask:
     return np.array([row not in keys for row in word_rows(rows, rows.num_columns)], bool)
 
 
-def balanced(changes: pa.Table, shared: tuple[int, ...], deletes: Iterable[Deleted]) -> Balances:
+def balances_of(changes: pa.Table, shared: tuple[int, ...], deletes: Iterable[Deleted]) -> Balances:
     """Add up the rows that no delete i-diff removes, by their shared columns."""
     width = changes.num_columns - len(META)
     rows = changes.select(range(width))

@@ -67,10 +67,10 @@ def idiffs_sql(idiffs: IDiffs, table: TableName) -> list[Statement]:
     >>> idiffs_sql(IDiffs(pa.schema({"tweetId": pa.int64()}), (part,)), "feed")
     [Statement(sql='DELETE FROM "feed" WHERE "tweetId" = $1', parameters=[(8,)])]
     """
-    return [each for part in idiffs.parts for each in statements(part, table, POSTGRES)]
+    return [each for part in idiffs.parts for each in part_statements(part, table, POSTGRES)]
 
 
-def statements(part: IDiff, table: TableName, dialect: Dialect) -> Iterator[Statement]:
+def part_statements(part: IDiff, table: TableName, dialect: Dialect) -> Iterator[Statement]:
     """Write one part for one dialect."""
     into = table_identifier(table)
     if part.counted and part.kind == "delete":
@@ -79,26 +79,26 @@ def statements(part: IDiff, table: TableName, dialect: Dialect) -> Iterator[Stat
     if part.kind == "update":
         marks = placeholders(dialect)
         assigned = ", ".join(f"{identifier(name)} = {next(marks)}" for name in part.values)
-        sql = f"UPDATE {into} SET {assigned} WHERE {met(part.key, '=', marks)}"
-        yield Statement(sql, rows_of(part, (*part.values, *part.key), dialect))
+        sql = f"UPDATE {into} SET {assigned} WHERE {conjunction(part.key, '=', marks)}"
+        yield Statement(sql, parameter_rows(part, (*part.values, *part.key), dialect))
         return
     if part.key:
-        sql = f"DELETE FROM {into} WHERE {met(part.key, '=', placeholders(dialect))}"
-        yield Statement(sql, rows_of(part, part.key, dialect))
+        sql = f"DELETE FROM {into} WHERE {conjunction(part.key, '=', placeholders(dialect))}"
+        yield Statement(sql, parameter_rows(part, part.key, dialect))
     if part.kind == "insert":
         names = part.columns
         marks = placeholders(dialect)
         marked = ", ".join(next(marks) for _ in names)
         sql = f"INSERT INTO {into} ({identifiers(names)}) VALUES ({marked})"
-        yield Statement(sql, rows_of(part.repeated(), names, dialect))
+        yield Statement(sql, parameter_rows(part.repeated(), names, dialect))
 
 
 def delete_counted(part: IDiff, into: str, dialect: Dialect) -> Statement:
     """Delete as many rows as are counted of those that agree on the shared columns."""
     name, marks = dialect.row_name, placeholders(dialect)
-    found = f"SELECT {name} FROM {into} WHERE {met(part.key, dialect.same, marks)}"
+    found = f"SELECT {name} FROM {into} WHERE {conjunction(part.key, dialect.same, marks)}"
     sql = f"DELETE FROM {into} WHERE {name} IN ({found} LIMIT {next(marks)})"
-    return Statement(sql, rows_of(part, part.table.column_names, dialect))
+    return Statement(sql, parameter_rows(part, part.table.column_names, dialect))
 
 
 def placeholders(dialect: Dialect) -> Iterator[str]:
@@ -106,12 +106,12 @@ def placeholders(dialect: Dialect) -> Iterator[str]:
     return map(dialect.placeholder, count(1))
 
 
-def met(names: Iterable[str], sign: str, marks: Iterator[str]) -> str:
+def conjunction(names: Iterable[str], sign: str, marks: Iterator[str]) -> str:
     """Compare columns with placeholders."""
     return " AND ".join(f"{identifier(name)} {sign} {next(marks)}" for name in names)
 
 
-def rows_of(part: IDiff, names: Sequence[str], dialect: Dialect) -> list[tuple[object, ...]]:
+def parameter_rows(part: IDiff, names: Sequence[str], dialect: Dialect) -> list[tuple[object, ...]]:
     """List the parameters of a statement, row by row."""
     found = (python_values(part.table.column(name)) for name in names)
     columns = [[dialect.value(parameter(value)) for value in column] for column in found]

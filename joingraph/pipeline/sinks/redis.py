@@ -79,7 +79,7 @@ class RedisStream:
         if not len(diff):
             return
         table = diff.to_arrow(positions=True)
-        found = [blob(table, diff.seq)] if self.form == "arrow" else list(plain(table))
+        found = [one_entry(table, diff.seq)] if self.form == "arrow" else list(row_entries(table))
         written = self.entry()
         for number, fields in enumerate(found, 1):
             if (diff.seq, number) > written:
@@ -105,7 +105,7 @@ class RedisStream:
         self.server.stop()
 
 
-def blob(table: pa.Table, seq: int) -> dict[str, Any]:
+def one_entry(table: pa.Table, seq: int) -> dict[str, Any]:
     """Write a batch as one entry, in Arrow's stream format."""
     out = pa.BufferOutputStream()
     with pa.ipc.new_stream(out, table.schema) as writer:
@@ -113,7 +113,7 @@ def blob(table: pa.Table, seq: int) -> dict[str, Any]:
     return {"seq": seq, "arrow": out.getvalue().to_pybytes()}
 
 
-def plain(table: pa.Table) -> Iterator[dict[str, str]]:
+def row_entries(table: pa.Table) -> Iterator[dict[str, str]]:
     """Write each row as an entry; a NULL has no field."""
     for row in python_rows(table):
         yield {name: shown(value) for name, value in row.items() if value is not None}

@@ -114,12 +114,12 @@ class BSMA:
     def _followers(self, begin: int, end: int) -> Iterator[pa.RecordBatch]:
         users, pairs = self.rows["user"], self.rows["follower"]
         first = np.concatenate(([0], np.cumsum(follower_counts(users, pairs, self.seed))))
-        order, circles = np.uint64(hash_of(self.seed, 1)), hash_of(self.seed, 2)
+        order, circles = np.uint64(seed_hash(self.seed, 1)), seed_hash(self.seed, 2)
         for start in range(begin, end, SLICE_ROWS):
             places = np.arange(start, min(start + SLICE_ROWS, end))
             pair = shuffled(places, pairs, np.full(len(places), order))
             user = np.searchsorted(first, pair, side="right") - 1
-            circle = mixed(user.astype(np.uint64) + np.uint64(circles))
+            circle = mix(user.astype(np.uint64) + np.uint64(circles))
             follower = shuffled(pair - first[user], users - 1, circle)
             yield record_batch("follower", user, follower + (follower >= user))
 
@@ -275,12 +275,12 @@ def power_law_ranks(uniform: npt.NDArray[np.float64], ranks: int) -> Ints:
     return np.minimum(smooth.astype(np.int64), ranks) - 1
 
 
-def hash_of(seed: int, purpose: int) -> int:
+def seed_hash(seed: int, purpose: int) -> int:
     """Draw one word for a purpose of its own."""
     return int(np.random.default_rng([seed, purpose]).integers(2**63))
 
 
-def mixed(words: Words) -> Words:
+def mix(words: Words) -> Words:
     """Hash 64-bit words (the finaliser of splitmix64)."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -305,5 +305,5 @@ def permuted(words: Words, half: np.uint64, keys: Words) -> Words:
     mask = (np.uint64(1) << half) - np.uint64(1)
     left, right = words >> half, words & mask
     for turn in range(1, 5):
-        left, right = right, left ^ (mixed(right ^ (keys + np.uint64(turn))) & mask)
+        left, right = right, left ^ (mix(right ^ (keys + np.uint64(turn))) & mask)
     return (left << half) | right

@@ -66,7 +66,7 @@ class GraphSource(DataSource):
     def schema(self) -> StructType:
         """Return the view's columns, or those that were asked for; of a stream, of diffs."""
         schema = view_of(self.options).schema
-        fields = [schema.field(name) for name in columns_of(self.options)]
+        fields = [schema.field(name) for name in columns_to_read(self.options)]
         own = CHANGE if "subscriber" in self.options else ()
         return spark_schema(pa.schema([*fields, *own]))
 
@@ -105,7 +105,7 @@ def view_of(options: Mapping[str, str]) -> View:
     return look_again(Folder(path), lambda: read_stored(path)).view
 
 
-def columns_of(options: Mapping[str, str]) -> list[str]:
+def columns_to_read(options: Mapping[str, str]) -> list[str]:
     """Return the names of the columns to read."""
     names = view_of(options).schema.names
     wanted = [each.strip() for each in options.get("columns", "").split(",") if each.strip()]
@@ -122,7 +122,7 @@ class GraphReader(DataSourceReader):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.options, self.where = options, ""
-        self.path, self.columns = graph_path(options), columns_of(options)
+        self.path, self.columns = graph_path(options), columns_to_read(options)
         self.count = int(options.get("partitions", "1"))
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:

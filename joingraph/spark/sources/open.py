@@ -93,8 +93,8 @@ def wrapped(rows: DataFrame, place: Meta) -> Opened:
 
 def judged(rows: DataFrame, place: Meta, source: Source, table: Table) -> Opened:
     """Return rows with their operation, and why those that are malformed cannot be read."""
-    code, bad = operation(source)
-    reasons = [bad, *(not_null(field) for field in table.schema if not field.nullable)]
+    code, bad = operation_of(source)
+    reasons = [bad, *(null_reason(field) for field in table.schema if not field.nullable)]
     record = F.to_json(F.struct(*(F.col(spark_name(name)) for name in table.schema.names)))
     if CORRUPT in rows.columns:
         reasons.insert(0, F.when(F.col(CORRUPT).isNotNull(), F.lit("is malformed")))
@@ -104,7 +104,7 @@ def judged(rows: DataFrame, place: Meta, source: Source, table: Table) -> Opened
     return Opened(rows, {**place, "_op": code, "_bad": reason, "_raw": raw})
 
 
-def operation(source: Source) -> tuple[Column, Column]:
+def operation_of(source: Source) -> tuple[Column, Column]:
     """Read the column that says what a row is: its code, and what is wrong with it."""
     name = "_change_type" if source.format == "delta" else source.operation
     nothing = F.lit(None).cast("string")
@@ -126,7 +126,7 @@ def operation(source: Source) -> tuple[Column, Column]:
     return code.cast("byte"), bad
 
 
-def not_null(field: pa.Field) -> Column:
+def null_reason(field: pa.Field) -> Column:
     """Return the reason why a row is malformed: a column is NULL where it must not be."""
     return F.when(F.col(spark_name(field.name)).isNull(), F.lit(found_null(field.name)))
 

@@ -69,12 +69,12 @@ class EntriesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: Any) -> Iterator[tuple[int, int, str]]:
         """Read the entries of a micro-batch."""
         last, end = partition.value
-        stop = numbers_of(end)
+        stop = parse_id(end)
         with Redis.from_url(self.url) as redis:
             while found := page(redis, self.stream, last, ("+", 1000)):
                 for name, fields in found:
                     last = name.decode()
-                    ms, seq = numbers_of(last)
+                    ms, seq = parse_id(last)
                     if (ms, seq) > stop:
                         return
                     yield ms, seq, text_of(fields)
@@ -87,7 +87,7 @@ def page(redis: Any, stream: str, after: str, until: tuple[str, int]) -> list[Re
     return found
 
 
-def numbers_of(name: str) -> tuple[int, int]:
+def parse_id(name: str) -> tuple[int, int]:
     """Read an entry's name."""
     ms, _, seq = name.partition("-")
     return int(ms), int(seq)

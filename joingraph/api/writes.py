@@ -177,14 +177,17 @@ class Writes:
                 return number, stream
 
             number, stream = live.change(begin)
-        self._durability.wait(number)
+        try:
+            self._durability.wait(number)
+        except BaseException:
+            del stream  # which the caller will never have: the error refers to this call
+            raise
         return stream
 
     def _streamed(self, attempt: Attempt) -> None:
         """Answer again after a stream's end, unless the graph was closed meanwhile."""
         with self._live.lock:
             if self._live.attempt is attempt:
-                attempt.is_done = self._live.engine.is_whole
                 self._live.recover()
 
     def index(self, column: str) -> None:

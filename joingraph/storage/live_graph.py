@@ -9,7 +9,6 @@ two calls. A caller holds the graph's lock.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator
 from functools import partial
 from threading import Lock, RLock
@@ -115,21 +114,14 @@ class LiveGraph:
     def recover(self, *, beside_stream: bool = False) -> None:
         """Settle a change that an exception has left in the middle."""
         attempt = self.attempt
-        if attempt is None or (attempt.is_streaming and beside_stream):
+        if attempt is None or (beside_stream and attempt.is_streaming):
             return
-        if attempt.is_streaming:
-            self.journal.check_turn()
-            gc.collect()  # an interrupt may have left the stream to itself, in a cycle
-            if self.attempt is not attempt:
-                return
-            if attempt.end_stream():
-                attempt.is_done = self.engine.is_whole
-        if attempt.is_streaming:
-            raise StoreError(
-                "a stream of view diffs is open on this graph, so it answers nothing else: read it"
-                " to its end, or close() it"
-            )
         with self.journal.turn():
+            if not attempt.end_stream():
+                raise StoreError(
+                    "a stream of view diffs is open on this graph, so it answers nothing else:"
+                    " read it to its end, or close() it"
+                )
             self._resolve(attempt)
             if self.attempt is attempt:
                 raise StoreError(
@@ -141,6 +133,9 @@ class LiveGraph:
         """Bring a change to its end if its record stands, or take it back."""
         try:
             self.version += 1
+            if attempt.stream is not None:
+                # Only before it is undone for the first time: then nothing of it is done.
+                attempt.is_done, attempt.stream = self.engine.is_whole, None
             self.journal.settle()
             number = attempt.number = attempt.standing(self.journal.store.settle())
             if attempt.then is None and (number is None or not attempt.is_done):

@@ -116,11 +116,11 @@ class Snapshot:
         """Check the arrays that were sealed here, several chunks at a time."""
         if self.seal is None:
             return True
-        seed, said = self.seal.seed, self.footer["arrays"]
+        seed, arrays = self.seal.seed, self.footer["arrays"]
         chunks = [chunk for place in self.array_places.values() for chunk in self._chunks(place)]
         with ThreadPoolExecutor(min(os.cpu_count() or 1, CHECKERS_MAX)) as checkers:
             checksums = checkers.map(lambda chunk: xxhash.xxh3_128_digest(chunk, seed), chunks)
-            return self.seal.holds(sealed(self.footer, said["blocks"], checksums), said["mark"])
+            return self.seal.holds(sealed(self.footer, arrays["blocks"], checksums), arrays["mark"])
 
     def _chunks(self, place: Place) -> list[memoryview]:
         block = self._bytes(place)
@@ -163,12 +163,13 @@ class Snapshot:
 
     def _read_seal(self) -> Seal | None:
         """Read what the arrays were sealed with, if that was done here."""
-        key, said = find_key(), self.footer.get("arrays")
-        if said is None or key is None:
+        key, arrays = find_key(), self.footer.get("arrays")
+        if arrays is None or key is None:
             return None
         try:
-            seal = Seal(key, bytes.fromhex(said["nonce"]))
-            return seal if said["key"] == seal.name and isinstance(said["mark"], str) else None
+            seal = Seal(key, bytes.fromhex(arrays["nonce"]))
+            is_ours = arrays["key"] == seal.name and isinstance(arrays["mark"], str)
+            return seal if is_ours else None
         except UNREADABLE:
             raise self.damaged("its list of arrays") from None
 
@@ -209,8 +210,8 @@ def sealed(footer: Mapping[str, Any], places: Any, checksums: Iterable[bytes]) -
 
     Their checksums are written nowhere else: from one of them its seed might be had.
     """
-    said = json.dumps([footer["graph"], footer["number"], places], sort_keys=True)
-    return b"".join([said.encode(), *checksums])
+    text = json.dumps([footer["graph"], footer["number"], places], sort_keys=True)
+    return b"".join([text.encode(), *checksums])
 
 
 def write_snapshot(
@@ -244,7 +245,7 @@ class Written:
             files.sync(self.file, self.path)
             self.flushed = self.size
 
-    def footer(self, said: dict[str, Any], blocks: Iterable[Block]) -> dict[str, Any]:
+    def footer(self, facts: dict[str, Any], blocks: Iterable[Block]) -> dict[str, Any]:
         """Write the blocks; gives the footer that says where they are."""
         seal, rows, arrays = new_seal(), dict[str, Place](), dict[str, tuple[int, int]]()
         sums: list[bytes] = []
@@ -257,15 +258,15 @@ class Written:
                 start, checksums = self.block(block, partial(xxhash.xxh3_128, seed=seal.seed))
                 arrays[block.name] = start, self.size - start
                 sums += checksums
-        said["blocks"] = rows
+        facts["blocks"] = rows
         if arrays and seal is not None:
-            said["arrays"] = {
+            facts["arrays"] = {
                 "key": seal.name,
                 "nonce": seal.nonce.hex(),
-                "mark": seal.mark(sealed(said, arrays, sums)),
+                "mark": seal.mark(sealed(facts, arrays, sums)),
                 "blocks": arrays,
             }
-        return said
+        return facts
 
     def block(self, block: Block, begin: Callable[[], Any]) -> tuple[int, list[bytes]]:
         """Write a block at the next aligned place; gives that, and its chunks' checksums."""

@@ -69,8 +69,8 @@ class Partition:
                 " graph is in memory only: make it with JoinGraph(view, path=...), or read here"
             )
         self._parting.goes("in another process")
-        said = self._parting.moment, self._parting.where, self._reading.part
-        return ElsewherePartition, said
+        place = self._parting.moment, self._parting.where, self._reading.part
+        return ElsewherePartition, place
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from weakref import ref
 
 import pyarrow as pa
 
-from joingraph.api.batches import Batches
+from joingraph.api.batches import Batches, said_of
 from joingraph.api.durability import Durability
 from joingraph.common.errors import DiffError
 from joingraph.common.names import plain, plain_items
@@ -23,7 +23,7 @@ from joingraph.reads.requests import indexable
 from joingraph.storage.attempt import Attempt
 from joingraph.storage.journal import Prompt
 from joingraph.storage.live_graph import LiveGraph
-from joingraph.storage.positions import read_position
+from joingraph.storage.positions import read_origin
 from joingraph.storage.record import Record
 from joingraph.tables.batch import Entry, find_table, read_batch
 from joingraph.tables.rows_in import to_table
@@ -48,15 +48,13 @@ class Writes:
         owner = self._live.keeping.owner
         return read_batch(batch, owner.view.tables, owner.key_index)
 
-    def load(
-        self, tables: Mapping[str, object], *, source: str | None = None, position: object = None
-    ) -> None:
+    def load(self, tables: Mapping[str, object], source: object, position: object) -> None:
         """Insert rows in bulk, without making view diffs."""
         live = self._live
         with live.lock:
             live.begin_writing()
-            source, position = read_position(source, position) or (None, None)
-            if live.journal.known(source, position) is not None:
+            origin = read_origin(source, position)
+            if live.journal.known(origin) is not None:
                 return
             entries: list[Entry] = []
             for name, rows in plain_items(tables, LOADS):
@@ -65,50 +63,43 @@ class Writes:
                     raise DiffError(f"load names table {table.name} twice: put its rows together")
                 read = to_table(rows, table, f"load into {table.name}")
                 entries.append(Entry("insert", table.name, None, read))
-            said = {"source": source, "position": position}
+            record = Record("load", live.journal.state.seq, said_of(origin), entries)
 
             def load(attempt: Attempt) -> int:
                 live.engine.load(entries)
                 attempt.is_done = True
-                return live.commit(attempt, Record("load", live.journal.state.seq, said, entries))
+                return live.commit(attempt, record)
 
             number = live.change(load)
         self._durability.wait(number)
 
-    def apply(
-        self,
-        batch: Diffs,
-        *,
-        source: str | None = None,
-        position: object = None,
-        form: str = "rows",
-    ) -> ViewDiff:
+    def apply(self, batch: Diffs, source: object, position: object, form: str) -> ViewDiff:
         """Apply a batch, or answer as it was answered when its position was applied."""
         live = self._live
         form = one_of("form", form, FORMS)
         with live.lock:
             live.begin_writing()
-            source, position = read_position(source, position) or (None, None)
-            again = live.journal.admit(source, position)
+            origin = read_origin(source, position)
+            again = live.journal.admit(origin)
             if again is not None:
                 rows = live.journal.answer(again, live.view.schema)
                 idiffs = self.batches.from_rows((), ())
                 self._durability.wait(again.number)
                 return ViewDiff(Forms(made_of(rows), lambda: idiffs(rows())), again.seq)
             entries = self._read(batch)
-            kept = live.journal.keeps(source)
+            keeps = live.journal.keeps(origin)
             makes = not self.batches.maintain_only
-            remade = kept and makes and live.journal.remakes(source, self.prompt)
-            form = "rows" if kept else form
-            record = self.batches.batch_of(entries, source, position, remade=remade)
-            is_logged = kept and not remade
+            remade = keeps and makes and live.journal.remakes(origin, self.prompt)
+            form = "rows" if keeps else form
+            record = self.batches.batch_of(entries, origin, remade=remade)
+            is_logged = keeps and not remade
             number, diff = live.change(
                 lambda attempt: self.batches.applied(attempt, record, form, is_logged=is_logged)
             )
         self._durability.wait(number)
         return diff
 
-    def what_if(self, batch: Diffs, *, form: str = "rows") -> ViewDiff:
+    def what_if(self, batch: Diffs, form: str) -> ViewDiff:
         """Return the view diffs that a batch would make: it is applied and taken back."""
         live = self._live
         form = one_of("form", form, FORMS)
@@ -118,7 +109,7 @@ class Writes:
 
             def try_out(attempt: Attempt) -> ViewDiff:
                 attempt.is_trial = True
-                return self.batches.carried_out(entries, form, is_trial=True)[1]
+                return self.batches.carried_out(attempt, entries, form)[1]
 
             return live.change(try_out)
 
@@ -132,7 +123,7 @@ class Writes:
             self.batches.refuse(entries, refused)
             return rows, exact
 
-    def expire(self, table: str, where: str, *, diffs: bool = True) -> ViewDiff:
+    def expire(self, table: str, where: str, *, diffs: bool) -> ViewDiff:
         """Delete all rows of a base table that meet a condition over its columns."""
         live = self._live
         with live.lock:
@@ -160,10 +151,11 @@ class Writes:
             live.begin_writing()
             check_names("stream()", pa.schema([*live.view.schema, *HAPPENED]))
             if live.journal.keeps(None) or not never_fails(live.view.plan):
-                return Stream(one_table(self.apply(batch).to_arrow()), do_nothing)
+                table = self.apply(batch, None, None, "rows").to_arrow()
+                return Stream(one_table(table), do_nothing)
             live.journal.make_room()
             entries = self._read(batch)
-            record, skip = self.batches.batch_of(entries, None, None), self.batches.skips
+            record, skip = self.batches.batch_of(entries, None), self.batches.skips
             generate = not self.batches.maintain_only
 
             def begin(attempt: Attempt) -> tuple[int, Stream]:

@@ -206,7 +206,7 @@ class LiveGraph:
             return
         self.recover()
         try:
-            if not disk.is_at_end():
+            if not disk.reader.is_at_end():
                 self.version += 1
                 self.attempt = Attempt(0, then=self._cut_short)
                 replay_all(disk, self.engine, self.journal, self.quarantined)

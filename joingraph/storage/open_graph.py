@@ -36,7 +36,7 @@ from joingraph.storage.recovery import blocks_of, replay_all, restore
 from joingraph.storage.state import State
 
 ON_MISSING = ("error", "skip", "quarantine")
-OPTIONS = ("engine", "lookahead", "on_missing")
+OPTIONS = {"engine": ENGINES, "lookahead": LOOKAHEADS, "on_missing": ON_MISSING}
 
 
 class Keeping(NamedTuple):
@@ -76,26 +76,6 @@ class Opened(NamedTuple):
     def close(self) -> None:
         """Let go of the folder."""
         self.journal.close()
-
-
-class Stored(NamedTuple):
-    """What a folder says of its graph: the view, and how it was made."""
-
-    view: View
-    key_index: tuple[str, ...]
-    engine: str
-    lookahead: str
-    on_missing: str
-
-    @property
-    def options(self) -> dict[str, str]:
-        """How its graph is made where nothing else is said."""
-        return {each: str(getattr(self, each)) for each in OPTIONS}
-
-    @property
-    def keyed_view(self) -> View:
-        """The view as its graph has it: with the keys of the indexed tables kept."""
-        return with_key_index(self.view, self.key_index)[0]
 
 
 def as_folder(path: object) -> Path:
@@ -145,14 +125,13 @@ def bring(disk: Disk, keeping: Keeping, lock: RLock, *, upto: int = EVERY_NUMBER
     return Opened(engine, journal, quarantined, None if keeping.durability else disk)
 
 
-def open_stored(path: Path) -> tuple[Stored, Disk]:
+def open_stored(path: Path) -> tuple[Owner, Disk]:
     """Open a graph's folder to read it, whichever view it is of."""
     stored = read_stored(path)
-    owner = Owner(stored.keyed_view, stored.key_index, stored.options)
-    return stored, open_disk(path, owner, readonly=True)
+    return stored, open_disk(path, stored._replace(view=stored.keyed_view), readonly=True)
 
 
-def open_upto(path: Path, number: int, *, by_rows: bool) -> tuple[Stored, Opened]:
+def open_upto(path: Path, number: int, *, by_rows: bool) -> tuple[Owner, Opened]:
     """Bring a graph to what its folder says up to a record, beside the process that writes it.
 
     `by_rows`: in the same order in all processes, whether they can map its arrays or not.
@@ -160,7 +139,7 @@ def open_upto(path: Path, number: int, *, by_rows: bool) -> tuple[Stored, Opened
     return look_again(Folder(path), lambda: open_upto_once(path, number, by_rows=by_rows))
 
 
-def open_upto_once(path: Path, number: int, *, by_rows: bool) -> tuple[Stored, Opened]:
+def open_upto_once(path: Path, number: int, *, by_rows: bool) -> tuple[Owner, Opened]:
     """Bring a graph to what its folder says up to a record; Stale if the folder changes."""
     stored, disk = open_stored(path)
     if by_rows:
@@ -205,18 +184,17 @@ def reopen(keeping: Keeping, lock: RLock, graph: bytes) -> Opened:
     return opened
 
 
-def read_stored(path: Path) -> Stored:
-    """Read whose graph a folder holds."""
+def read_stored(path: Path) -> Owner:
+    """Read whose graph a folder holds; its view is the one that was given, without the keys."""
     folder = Folder(path)
     found = Snapshot(folder, newest(folder))
     try:
         written = found.footer
-        engine, lookahead, on_missing = (str(written["options"][each]) for each in OPTIONS)
-        one_of("engine", engine, ENGINES)
-        one_of("lookahead", lookahead, LOOKAHEADS)
-        one_of("on_missing", on_missing, ON_MISSING)
+        options = {
+            name: one_of(name, written["options"][name], known) for name, known in OPTIONS.items()
+        }
         key_index = tuple(map(str, written["key_index"]))
-        return Stored(read_view(written["view"]), key_index, engine, lookahead, on_missing)
+        return Owner(read_view(written["view"]), key_index, options)
     except UNREADABLE as error:
         raise found.damaged("its footer") from error
     finally:

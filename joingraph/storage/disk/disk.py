@@ -28,7 +28,7 @@ from joingraph.storage.disk.files import File, Stale, doing
 from joingraph.storage.disk.folder import Folder, Identity
 from joingraph.storage.disk.lock import take_lock
 from joingraph.storage.disk.log import Log
-from joingraph.storage.disk.log_reader import LogReader, Place, Step
+from joingraph.storage.disk.log_reader import LogReader, Step
 from joingraph.storage.disk.new_folder import begin, is_new
 from joingraph.storage.disk.owner import Owner, footer_of, identity_of
 from joingraph.storage.disk.segment import read_found
@@ -122,14 +122,6 @@ class Disk:
         """Return how long the log is that a reader has before it."""
         firsts = [each for each in self.folder.segments() if each >= self.reader.place.first]
         return sum(map(self.folder.size, firsts))
-
-    def go_back(self, place: Place) -> None:
-        """Read the records behind a place again, next time."""
-        self.reader.place = place
-
-    def is_at_end(self) -> bool:
-        """True if a reader has seen all that the writer has logged."""
-        return self.reader.is_at_end()
 
     def begin_writing(self, durability: str) -> None:
         """Take the log over behind the last record, once all were replayed."""

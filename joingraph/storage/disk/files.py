@@ -145,16 +145,11 @@ def write(file: File, parts: Sequence[Any], path: Path) -> None:
     left = [memoryview(part).cast("B") for part in parts if len(memoryview(part))]
     with doing("write", path):
         while left:
-            written = write_some(file.fileno(), left[:PARTS_MAX])
+            written = os.writev(file.fileno(), left[:PARTS_MAX])
             while left and written >= len(left[0]):
                 written -= len(left.pop(0))
             if written:
                 left[0] = left[0][written:]
-
-
-def write_some(descriptor: int, parts: Sequence[memoryview]) -> int:
-    """Write as much as the system takes at once."""
-    return os.writev(descriptor, parts)
 
 
 def sync(file: File, path: Path) -> None:

@@ -58,7 +58,7 @@ class LogReader:
     def __init__(self, folder: Folder, identity: Identity, first: int) -> None:
         self.folder, self.identity = folder, identity
         self.place = Place(first, first - 1, HEADER.size)
-        self.torn = self.bytes_read = 0
+        self.torn = 0
         self._chain = {first}  # the segments that were entered
         self._open: dict[int, File] = {}  # by the segment
         try:
@@ -138,7 +138,6 @@ class LogReader:
             self.place = Place(
                 before.first, found.head.number, found.end, found.head, found.offset, record.kind
             )
-            self.bytes_read += found.end - found.offset
             yield Step(self.number, record, before.first, found.offset, self.place)
 
     def _next(self, descriptor: int, path: Path) -> Found | None:

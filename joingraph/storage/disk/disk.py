@@ -13,7 +13,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import pyarrow as pa
 
@@ -231,17 +231,16 @@ class Disk:
 
     def write(self, state: State, number: int, blocks: Iterable[Block]) -> None:
         """Write the snapshot after a record, with what sources may ask for again."""
-        self._write(footer_of(self.owner, self.identity, state), state, number, blocks)
+        self._write(self.owner, state, number, blocks)
 
-    def _write(
-        self, footer: dict[str, Any], state: State, number: int, blocks: Iterable[Block]
-    ) -> None:
+    def _write(self, owner: Owner, state: State, number: int, blocks: Iterable[Block]) -> None:
         wanted = [each.last for each in state.positions.sources.values() if each.last]
         answers = [
             Block(f"{ANSWER}{each.number}", [to_stream(self.changes(each.number))])
             for each in wanted
             if self.has_changes(each.number)
         ]
+        footer = footer_of(owner, self._identity_for(owner), state)
         write_snapshot(self.folder, number, footer, [*answers, *blocks])
 
     def hand_over(self, owner: Owner, state: State, blocks: Iterable[Block]) -> None:
@@ -251,20 +250,19 @@ class Disk:
         must not stay: what is logged next is of the view before.
         """
         number = self.begin()
-        footer = footer_of(owner, self._identity_for(owner), state)
         try:
-            self._write(footer, state, number, blocks)
+            self._write(owner, state, number, blocks)
         except StoreError:
-            self._unwrite(number)
+            with suppress(StoreError):  # the log has failed then
+                self._unwrite(number)
             raise
 
     def _unwrite(self, number: int) -> None:
-        """Remove a snapshot, perhaps renamed already, or log nothing more behind it."""
-        try:
-            files.unlink(self.folder.snapshot(number))
+        """Remove a snapshot, perhaps renamed already; until it is gone, nothing is logged."""
+        path = self.folder.snapshot(number)
+        with self.writing.failing(f"{path} could not be removed"):
+            files.unlink(path)
             files.sync_folder(self.folder.path)
-        except StoreError as error:
-            self.writing.fail(str(error))
 
     def take_over(self, owner: Owner) -> bool:
         """Go on with the view the folder has been handed over to; False if it was not."""
@@ -272,6 +270,7 @@ class Disk:
         with closing(Snapshot(self.folder, number)) as found:
             if found.footer.get("digest") != identity.view.hex():
                 return False
+        files.sync_folder(self.folder.path)  # after an interrupt its name may not be on the disk
         self.owner, self.identity = owner, identity
         try:
             self.use(number)

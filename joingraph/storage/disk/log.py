@@ -19,6 +19,7 @@ from then on the log takes nothing, until the folder is opened again.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Generator
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, NamedTuple
@@ -273,6 +274,13 @@ class Log:
     def fail(self, why: str) -> None:
         """Take nothing more: memory and disk may differ."""
         self._failed = self._failed or why
+
+    @contextlib.contextmanager
+    def failing(self, why: str) -> Generator[None]:
+        """Take nothing more, unless what is done within comes to its end."""
+        before, self._failed = self._failed, self._failed or why
+        yield
+        self._failed = before
 
     def close(self) -> None:
         """Say that nothing came after, and let go of the file.

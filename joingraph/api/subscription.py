@@ -84,7 +84,6 @@ class Subscription:
     def ack(self, seq: int) -> None:
         """Acknowledge all view diffs up to a batch; they never come again."""
         journal, seq = self._journal, plain(seq)
-        journal.check_process()
         with journal.changed, journal.idle_turn():
             acked = journal.subscriber(self.name).acked
             if not is_whole(seq) or not acked <= seq <= self._seen:
@@ -134,7 +133,6 @@ def subscribe(journal: Journal, name: str, *, max_bytes: int, when_full: object)
             f"subscribe({short_repr(name)}): max_bytes is a positive number and when_full is one of"
             f" {', '.join(WHEN_FULL)}; found {short_repr(max_bytes)} and {short_repr(when_full)}"
         )
-    journal.check_process()
     with journal.changed:
         with journal.idle_turn():
             if name in journal.state.subscribers:
@@ -152,7 +150,6 @@ def subscribe(journal: Journal, name: str, *, max_bytes: int, when_full: object)
 def unsubscribe(journal: Journal, name: str) -> None:
     """Forget a subscriber."""
     name = plain(name)
-    journal.check_process()
     with journal.changed, journal.idle_turn():
         if not is_name(name) or name not in journal.state.subscribers:
             raise StoreError(f"there is no subscriber {short_repr(name)}")

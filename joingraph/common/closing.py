@@ -1,8 +1,10 @@
-"""What a `with` statement closes at its end, whatever was raised within."""
+"""What is closed at the end: by a `with` statement, or where something is raised."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Self
 
 
@@ -18,3 +20,13 @@ class Closing(ABC):
     @abstractmethod
     def close(self) -> None:
         """Give back what this holds."""
+
+
+@contextmanager
+def on_error(close: Callable[[], object]) -> Generator[None]:
+    """Call a function if what is done within raises, an interrupt too."""
+    try:
+        yield
+    except BaseException:
+        close()
+        raise

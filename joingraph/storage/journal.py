@@ -108,6 +108,7 @@ class Journal:
 
     def idle_turn(self) -> Lock:
         """Return `turn()` for what is not the graph's own call, once nothing of it is in doubt."""
+        self.check_process()
         self.check_turn()
         self.recover()
         return self.turn()

@@ -14,6 +14,7 @@ from functools import partial
 from threading import Lock, RLock
 from typing import TypeVar
 
+from joingraph.common.closing import on_error
 from joingraph.common.errors import JoinGraphError, StoreError
 from joingraph.common.forks import FORKS, refused_in_child
 from joingraph.common.names import short_repr
@@ -41,11 +42,8 @@ class LiveGraph:
         self.version = 0  # raised by whatever makes open readers stale
         self.attempt: Attempt | None = None
         opened = open_graph(keeping, self.lock)
-        try:
+        with on_error(partial(opened.journal.store.close, complete=False)):
             self._take(opened)
-        except BaseException:
-            opened.journal.store.close(complete=False)
-            raise
         FORKS.watch(self._forked, self.lock)
 
     def _take(self, opened: Opened) -> None:

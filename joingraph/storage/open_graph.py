@@ -11,10 +11,12 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from threading import Condition, RLock
 from typing import NamedTuple
 
+from joingraph.common.closing import on_error
 from joingraph.common.errors import StoreError
 from joingraph.common.names import short_repr
 from joingraph.common.unreadable import UNREADABLE
@@ -73,10 +75,6 @@ class Opened(NamedTuple):
     quarantined: list[Quarantined]
     followed: Disk | None = None  # the folder, if it is only read
 
-    def close(self) -> None:
-        """Let go of the folder."""
-        self.journal.close()
-
 
 def as_folder(path: object) -> Path:
     """Read the path of a graph's folder."""
@@ -110,7 +108,7 @@ def open_once(keeping: Keeping, path: Path, lock: RLock) -> Opened:
 
 def bring(disk: Disk, keeping: Keeping, lock: RLock, *, upto: int = EVERY_NUMBER) -> Opened:
     """Make a graph's engine and bring it to what its folder says up to a record."""
-    try:
+    with on_error(partial(disk.close, complete=False)):
         engine, state = keeping.make(), State.from_json(disk.found.footer.get("state"))
         journal = Journal(disk, state, Condition(lock), readonly=not keeping.durability)
         with lock:
@@ -119,9 +117,6 @@ def bring(disk: Disk, keeping: Keeping, lock: RLock, *, upto: int = EVERY_NUMBER
             if keeping.durability is not None:
                 disk.begin_writing(keeping.durability)
                 journal.forget()
-    except BaseException:
-        disk.close(complete=False)
-        raise
     return Opened(engine, journal, quarantined, None if keeping.durability else disk)
 
 
@@ -154,7 +149,7 @@ def write_beside(path: Path, number: int, is_wanted: Callable[[], bool]) -> None
     assert disk is not None, "what is read from a folder is in it"
     blocks = blocks_of(opened.engine, opened.quarantined, disk.owner.view)
     disk.write(opened.journal.state, number, wanted(blocks, is_wanted))
-    opened.close()
+    opened.journal.close()
 
 
 def wanted(blocks: Iterable[Block], is_wanted: Callable[[], bool]) -> Iterator[Block]:
@@ -176,7 +171,7 @@ def reopen(keeping: Keeping, lock: RLock, graph: bytes) -> Opened:
     opened = open_graph(keeping, lock)
     disk = check_followed(opened.followed)
     if disk.identity.graph != graph:
-        opened.close()
+        opened.journal.close()
         raise StoreError(
             f"{disk.folder.path} was replaced by the folder of another graph of this view; this"
             " one stays as it was: close it, and open the folder with joingraph.open(path)"

@@ -17,6 +17,7 @@ from typing import Self
 
 import pyarrow as pa
 
+from joingraph.common.closing import on_error
 from joingraph.common.errors import StoreError
 from joingraph.common.forks import FORKS
 from joingraph.common.unreadable import UNREADABLE
@@ -50,13 +51,10 @@ class Disk:
     def __init__(self, folder: Folder, owner: Owner, lock: File | None) -> None:
         self.folder, self.owner, self.lock = folder, owner, lock
         self.found = Snapshot(folder, newest(folder))
-        try:
+        with on_error(self.found.close):
             self.identity = identity_of(self.found, owner)
             state = State.from_json(self.found.footer.get("state"))
             self.reader = LogReader(folder, self.identity, first_wanted(folder, self.found, state))
-        except BaseException:
-            self.found.close()
-            raise
         self._same_view = self.found.number + 1  # the last segment known to be of this view
         self.log: Log | None = None
         self._answers: dict[int, tuple[int, int]] = {}  # of records that hold view diffs
@@ -102,11 +100,8 @@ class Disk:
         """
         number = newest(self.folder)
         if number >= first - 1 and number != self.found.number:
-            snapshot = Snapshot(self.folder, number)
-            try:
+            with closing(Snapshot(self.folder, number)) as snapshot:
                 identity_of(snapshot, self.owner)
-            finally:
-                snapshot.close()
         self._same_view = first
 
     @property
@@ -217,7 +212,7 @@ class Disk:
         """Begin a new segment; gives the number of the last record before it."""
         self.writing.rotate()
         self._rotated_at = self._logged
-        return self.writing.number
+        return self.writing.end.number
 
     @property
     def size(self) -> int:
@@ -340,13 +335,10 @@ def open_disk(path: Path, owner: Owner, *, readonly: bool) -> Disk:
     with doing("create", path):
         path.mkdir(mode=0o700, exist_ok=True)
     lock = take_lock(path)
-    try:
+    with on_error(lock.close):
         if is_new(folder):
             begin(folder, owner)
         return Disk(folder, owner, lock)
-    except BaseException:
-        lock.close()
-        raise
 
 
 def newest(folder: Folder) -> int:

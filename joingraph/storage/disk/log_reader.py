@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from joingraph.common.closing import on_error
 from joingraph.common.errors import StoreError
 from joingraph.storage.disk import files
 from joingraph.storage.disk.files import File, Stale, doing
@@ -61,11 +62,8 @@ class LogReader:
         self.torn = 0
         self._chain = {first}  # the segments that were entered
         self._open: dict[int, File] = {}  # by the segment
-        try:
+        with on_error(self.close):
             self._open_all(first)
-        except BaseException:
-            self.close()
-            raise
 
     @property
     def number(self) -> int:
@@ -91,11 +89,8 @@ class LogReader:
         """Open a segment that is what its name says."""
         path = self.folder.segment(first)
         file = files.read_from(path)
-        try:
+        with on_error(file.close):
             check_header(file.fileno(), path, first, self.identity)
-        except BaseException:
-            file.close()
-            raise
         return file
 
     def _current(self) -> tuple[int, Path]:

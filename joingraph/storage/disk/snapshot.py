@@ -20,7 +20,7 @@ import logging
 import mmap
 import os
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 import xxhash
 
 from joingraph.common.atomic_file import replacing
+from joingraph.common.closing import on_error
 from joingraph.common.errors import StoreError
 from joingraph.common.unreadable import UNREADABLE
 from joingraph.graph.blocks import Block, Part
@@ -50,11 +51,11 @@ log = logging.getLogger("joingraph")
 
 
 class Place(NamedTuple):
-    """Where a block lies in its file, and the checksum of each chunk."""
+    """Where a block lies in its file, and, of rows, the checksum of each chunk."""
 
     offset: int
     length: int
-    checksums: list[str]
+    checksums: Sequence[str] = ()
 
 
 class Snapshot:
@@ -63,7 +64,7 @@ class Snapshot:
     def __init__(self, folder: Folder, number: int) -> None:
         self.path, self.number = folder.snapshot(number), number
         self.file = files.read_from(self.path)
-        try:
+        with on_error(self.close):
             with doing("read", self.path):
                 found = os.fstat(self.file.fileno())
                 size, self.taken = found.st_size, found.st_mtime
@@ -72,14 +73,17 @@ class Snapshot:
                 mapped = mmap.mmap(self.file.fileno(), size, prot=mmap.PROT_READ)
                 self.mapped = memoryview(mapped)
             self.footer = self._read_footer()
-            self.places = self._read_places(self.footer.get("blocks"))
-            self.seal = self._read_seal()
-            self.array_places = self._read_arrays()
+            self.places = self._read_places(self.footer.get("blocks"), "blocks")
+            if any(
+                len(each.checksums) != -(-each.length // CHUNK) for each in self.places.values()
+            ):
+                raise self.damaged("its list of blocks")
+            self.seal, self.array_places = self._read_seal(), dict[str, Place]()
+            if self.seal is not None:
+                written = self.footer["arrays"].get("blocks")
+                self.array_places = self._read_places(written, "arrays")
             if self.footer.get("number") != number:
                 raise self.damaged(f"it is of record {self.footer.get('number')}: it was renamed")
-        except BaseException:
-            self.close()
-            raise
 
     def __contains__(self, name: str) -> bool:
         return name in self.places
@@ -173,32 +177,15 @@ class Snapshot:
         except UNREADABLE:
             raise self.damaged("its list of arrays") from None
 
-    def _read_arrays(self) -> dict[str, Place]:
-        """Read where the arrays are that were sealed here."""
-        if self.seal is None:
-            return {}
-        try:
-            written = self.footer["arrays"]["blocks"].items()
-            places = {str(name): Place(int(at), int(size), []) for name, (at, size) in written}
-            return self._within(places)
-        except UNREADABLE:
-            raise self.damaged("its list of arrays") from None
-
-    def _read_places(self, written: Any) -> dict[str, Place]:
-        """Read where the blocks of rows are, each to be checked whole."""
+    def _read_places(self, written: Any, what: str) -> dict[str, Place]:
+        """Read where blocks are; refuse those that are not within the file."""
         try:
             places = {
-                str(name): Place(int(offset), int(length), list(checksums))
-                for name, (offset, length, checksums) in written.items()
+                str(name): Place(int(offset), int(length), *map(list, checksums))
+                for name, (offset, length, *checksums) in written.items()
             }
         except UNREADABLE:
-            raise self.damaged("its list of blocks") from None
-        if any(len(each.checksums) != -(-each.length // CHUNK) for each in places.values()):
-            raise self.damaged("its list of blocks")
-        return self._within(places)
-
-    def _within(self, places: dict[str, Place]) -> dict[str, Place]:
-        """Refuse blocks that are not within the file."""
+            raise self.damaged(f"its list of {what}") from None
         for each in places.values():
             if each.offset < 0 or not 0 <= each.length <= self.size - each.offset:
                 raise self.damaged("its list of blocks")

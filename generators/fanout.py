@@ -15,6 +15,7 @@ from joingraph.generators.factorised import is_read, is_tied
 from joingraph.generators.paths import Step
 from joingraph.generators.walk import Walker
 from joingraph.graph.join_graph import Change, Graph, LookAhead, Move
+from joingraph.plan.arrange import fanout_program
 
 
 class Fanout(NamedTuple):
@@ -39,7 +40,7 @@ def one_change(graph: Graph, look: LookAhead, change: Change | Move) -> Fanout:
         return Fanout(0, exact=True, sign=0)
     at = change.tuple
     row = change.pre if isinstance(change, Move) else change.row
-    program = graph.plan.fanouts[at.alias]
+    program = graph.plan.program(fanout_program, at.alias)
     ways = sum(path.times for path in Walker(graph, look).through(Step(at, row), program))
     exact = not graph.plan.residuals or not ways
     if isinstance(change, Move):

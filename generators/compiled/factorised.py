@@ -27,7 +27,7 @@ from joingraph.graph.compiled.fields import MOVE, O_ALIAS, O_DIFF, O_KIND
 from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
 from joingraph.graph.compiled.memory.reserved import Words, lent
 from joingraph.graph.compiled.op_rows import came, read_moves, rows_of, went
-from joingraph.plan.branches import columns_of
+from joingraph.plan.branches import columns_of, lists_program
 from joingraph.plan.program import Enter, List, Step, Test, Weigh
 from joingraph.view_diffs.factorised import in_parts, one_array, put_together
 
@@ -120,7 +120,7 @@ class Nester:
         piece = self.walker.begun(alias, rows)
         there = np.flatnonzero(np.all([ids >= 0 for ids in piece.values.values()], axis=0))
         piece = picked(piece, there)
-        beyond = self.beyond(self.plan.lists[alias].steps, piece)
+        beyond = self.beyond(self.plan.program(lists_program, alias).steps, piece)
         some = np.flatnonzero(beyond.alive)
         if not len(some):
             return pa.table({})

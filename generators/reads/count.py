@@ -22,6 +22,6 @@ def count(graph: Graph, look: LookAhead, conditions: tuple[Expression, ...] = ()
     """Count the view's rows that meet conditions, with their multiplicities."""
     reading = Reading(conditions)
     way = starting_in(aliases_tied(graph.plan, conditions), best_way(graph, reading))
-    program = count_program(graph.plan, way.alias, conditions)
+    program = graph.plan.program(count_program, way.alias, conditions)
     paths = matching(graph, look, reading, way=way, program=program, touched=Touched())
     return sum(path.times for path in paths)

@@ -30,8 +30,8 @@ def read(
     if reading.limit == 0:
         return
     way = best_way(graph, reading)
-    order = [each.value for each in reading.order]
-    program = rows_program(graph.plan, way.alias, reading.conditions, order)
+    order = tuple(each.value for each in reading.order)
+    program = graph.plan.program(rows_program, way.alias, reading.conditions, order)
     paths = matching(graph, look, reading, way=way, program=program, touched=touched)
     if reading.order and sorting_alias(graph.plan, reading) != way.alias:
         paths = iter(sort(graph.plan, list(paths), reading.order))

@@ -21,7 +21,7 @@ def why(graph: Graph, look: LookAhead, asked: Asked) -> list[tuple[Kept, ...]]:
     """Find the row's paths: what each alias keeps on them."""
     reading = Reading(asked.conditions)
     way = best_way(graph, reading)
-    program = paths_program(graph.plan, way.alias, asked.conditions)
+    program = graph.plan.program(paths_program, way.alias, asked.conditions)
     touched = Touched()
     paths = list(matching(graph, look, reading, way=way, program=program, touched=touched))
     rows = view_rows(graph.plan, paths)

@@ -41,7 +41,7 @@ def why_not(graph: Graph, look: LookAhead, asked: Asked) -> list[Break]:
         return found
     keys = key_demands(plan, asked)
     ways = [rarest(graph, alias.index, asked) for alias in plan.aliases]
-    programs = [paths_program(plan, way.alias, asked.conditions) for way in ways]
+    programs = [plan.program(paths_program, way.alias, asked.conditions) for way in ways]
     pairs = list(zip(ways, programs, strict=True))
     begun = (candidates(graph, way, keys, program.tests) for way, program in pairs)
     found += [NoRows(way.alias) for way, of in zip(ways, begun, strict=True) if not any(of)]

@@ -1,4 +1,4 @@
-"""Builds the plan of a view: what every alias keeps, and how the join tree is walked.
+"""Builds the plan of a view: the join tree, and what every alias keeps.
 
 In: a Definition. Out: a Plan, in which nothing is left to be looked up by name.
 """
@@ -6,11 +6,8 @@ In: a Definition. Out: a Plan, in which nothing is left to be looked up by name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from joingraph.expressions.tree import Expression, aliases_of, columns_of
-from joingraph.plan.arrange import fanout_program, rows_program
-from joingraph.plan.branches import lists_program
 from joingraph.plan.classes import cast_to, class_type, sort_conditions
 from joingraph.plan.join_tree import Bundle, make_tree
 from joingraph.plan.kept_columns import key_slot
@@ -32,13 +29,7 @@ def build(definition: Definition, kept: Iterable[Expression] = ()) -> Plan:
     aliases = tuple(
         keeper.plan_of(alias, found.filters[alias.name]) for alias in definition.aliases
     )
-    plan = Plan(definition, aliases, vertices, residuals, keeper.slots)
-    return replace(
-        plan,
-        rows=tuple(rows_program(plan, alias.index) for alias in aliases),
-        fanouts=tuple(fanout_program(plan, alias.index) for alias in aliases),
-        lists=tuple(lists_program(plan, alias.index) for alias in aliases),
-    )
+    return Plan(definition, aliases, vertices, residuals, keeper.slots)
 
 
 def vertex_of(index: int, bundle: Bundle) -> Vertex:

@@ -34,8 +34,8 @@ def read(starts: Starts, reading: Reading, touched: Touched) -> Iterator[pa.Reco
     if reading.limit == 0:
         return
     way = starts.best_way(reading)
-    order = [each.value for each in reading.order]
-    program = rows_program(starts.plan, way.alias, reading.conditions, order)
+    order = tuple(each.value for each in reading.order)
+    program = starts.plan.program(rows_program, way.alias, reading.conditions, order)
     begun = starts.pieces(reading, way, program.tests, touched)
     pieces = Walk(starts.walker, touched).walk(begun, program.steps)
     if reading.order and sorting_alias(starts.plan, reading) != way.alias:
@@ -104,7 +104,7 @@ def why(starts: Starts, asked: Asked) -> list[tuple[Kept, ...]]:
     walker, plan = starts.walker, starts.plan
     reading = Reading(asked.conditions)
     way = starts.best_way(reading)
-    program = paths_program(plan, way.alias, asked.conditions)
+    program = plan.program(paths_program, way.alias, asked.conditions)
     begun = starts.pieces(reading, way, program.tests, Touched())
     found: list[tuple[Kept, ...]] = []
     for piece in Walk(walker).walk(begun, program.steps):

@@ -211,7 +211,7 @@ def test_why_enters_every_alias_nearest_first_and_asks_at_the_last_alias() -> No
     ]
 
 
-def test_kernels_enter_what_keeps_rows_and_weigh_what_is_counted() -> None:
+def test_kernels_enter_what_is_read_and_weigh_what_is_not() -> None:
     plan = plan_of("F.fan, P.name")
     layout = lay_out(plan, exact=True)
     assert written(plan, layout.programs[0]) == [
@@ -232,9 +232,30 @@ def test_kernels_enter_what_keeps_rows_and_weigh_what_is_counted() -> None:
         "start T",
         "  weigh",
         "    enter F at v0",
-        "  enter R at v1",
+        "  weigh",
+        "    enter R at v1",
+        "    weigh",
+        "      enter P at v2",
+    ]
+    assert written(counts, lay_out(counts, exact=True).scans[2]) == [
+        "start v2",
         "  weigh",
         "    enter P at v2",
+        "  enter R at v2",
+        "  weigh",
+        "    enter T at v1",
+        "    weigh",
+        "      enter F at v0",
+    ]
+
+
+def test_kernels_bind_what_predicates_read_and_test_none() -> None:
+    plan = plan_of("T.id", " WHERE F.fan < length(P.name)")
+    assert written(plan, lay_out(plan, exact=True).programs[1]) == [
+        "start T",
+        "  enter R at v1",
+        "  enter F at v0",
+        "  enter P at v2",
     ]
 
 

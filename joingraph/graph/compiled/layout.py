@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from joingraph.graph.compiled.fields import COUNT, EDGE, LEAF, NODE
-from joingraph.plan.arrange import entering, scanning
+from joingraph.plan.arrange import kernel_program, scan_program
 from joingraph.plan.kept_columns import kept_parts
 from joingraph.plan.model import Plan, Slot
 from joingraph.plan.program import Program
@@ -81,9 +81,8 @@ class AliasLayout:
 class Layout:
     """A view's layout; `outputs` are (source, word), sources being vertices, then aliases.
 
-    `programs` walk from a row of each alias, `scans` from a value of each vertex. They enter every
-    alias that keeps rows of its own, and weigh those that are counts; predicates are tested by
-    column on what comes of them.
+    `programs` walk from a row of each alias, `scans` from a value of each vertex; predicates are
+    tested by column on what comes of them.
     """
 
     vertices: tuple[VertexLayout, ...]
@@ -114,12 +113,11 @@ def lay_out(plan: Plan, *, exact: bool) -> Layout:
     wanted = (*(output.value for output in plan.definition.output), *plan.residuals)
     parts = [part for each in wanted for part in kept_parts(plan, each)]
     slots = tuple(dict.fromkeys(plan.slots[part] for part in parts))
-    entered = frozenset(alias for alias, kind in enumerate(kinds) if kind != COUNT)
     return Layout(
         vertices,
         aliases,
-        tuple(entering(plan, alias, entered) for alias in range(len(aliases))),
-        tuple(scanning(plan, vertex, entered) for vertex in range(len(vertices))),
+        tuple(kernel_program(plan, alias) for alias in range(len(aliases))),
+        tuple(scan_program(plan, vertex) for vertex in range(len(vertices))),
         slots,
         tuple(word for slot in slots for word in slot_words(plan, len(vertices), aliases, slot)),
     )

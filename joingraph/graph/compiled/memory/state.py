@@ -248,12 +248,13 @@ class GraphMemory:
         self.words[start + f.T_COUNT] = len(program.steps)
         for place, step in enumerate(program.steps):
             level = step.enter if isinstance(step, Weigh) else step
-            assert isinstance(level, Enter), "a kernel's program enters aliases or counts them"
+            assert isinstance(level, Enter), "a kernel's program enters aliases or weighs sides"
             hd = self.words[levels + place * f.LEVEL_WORDS :]
             links = self.layout.aliases[level.alias].links
             (link,) = (i for i, each in enumerate(links) if each.vertex == level.vertex)
             seat = links[link].seat
-            hd[f.H_KIND], hd[f.H_VERTEX] = seat.kind, level.vertex
+            hd[f.H_KIND] = f.COUNT if isinstance(step, Weigh) else seat.kind
+            hd[f.H_VERTEX] = level.vertex
             hd[f.H_ALIAS] = self._address(self._aliases + level.alias * f.ALIAS_WORDS)
             hd[f.H_OFFSET], hd[f.H_LIVE], hd[f.H_LINK] = seat.offset, seat.live, link
         return self._address(start)

@@ -59,7 +59,7 @@ def lines(plan: Plan, steps: Sequence[Step], indent: str) -> Iterator[str]:
                 yield f"{indent}enter {plan.aliases[alias].name} at v{vertex}"
             case Asked(predicate):
                 yield f"{indent}test {show(predicate)}"
-            case List(name, columns, own):
+            case List(own, name, columns):
                 shown = ", ".join(plan.definition.output[at].name for at in columns)
                 yield f"{indent}list {name} ({shown})"
                 yield from lines(plan, own, indent + "  ")

@@ -28,7 +28,7 @@ from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
 from joingraph.graph.compiled.memory.reserved import Words, lent
 from joingraph.graph.compiled.op_rows import came, read_moves, rows_of, went
 from joingraph.plan.branches import columns_of, lists_program
-from joingraph.plan.program import Enter, List, Step, Test, Weigh
+from joingraph.plan.program import Enter, List, Side, Step, Test
 from joingraph.view_diffs.factorised import in_parts, one_array, put_together
 
 Mask = npt.NDArray[np.bool_]
@@ -169,7 +169,7 @@ class Nester:
         alive, times = np.ones(len(piece), bool), piece.times
         lists: dict[str, Partners] = {}
         for step in steps:
-            if isinstance(step, Weigh | List):
+            if isinstance(step, Side):
                 some = np.flatnonzero(alive)
                 found = self.partners(step, picked(piece, some)).spread(some, len(piece))
                 alive &= found.lengths > 0
@@ -179,7 +179,7 @@ class Nester:
                     times = times * sums(found.times, found.lengths)
         return Beyond(alive, times, lists)
 
-    def partners(self, side: Weigh | List, piece: Piece) -> Partners:
+    def partners(self, side: Side, piece: Piece) -> Partners:
         """Find the partners of paths in a branch, those that have some everywhere beyond."""
         own, late = own_steps(side)
         found, lengths = (
@@ -202,7 +202,7 @@ class Nester:
             lengths, times, pa.StructArray.from_arrays(list(parts.values()), list(parts))
         )
 
-    def is_leaf(self, side: Weigh | List) -> bool:
+    def is_leaf(self, side: Side) -> bool:
         """True if a branch is lists of one alias' rows, and shows nothing but what these hold."""
         outputs, slots = self.plan.definition.output, self.plan.slots
         columns = side.columns if isinstance(side, List) else ()
@@ -227,17 +227,17 @@ class Nester:
             )
         return Piece({}, {enter.alias: list(words)}, np.ones(total, np.int64)), lengths
 
-    def looks_back(self, side: Weigh | List) -> bool:
+    def looks_back(self, side: Side) -> bool:
         """True if a branch, or one beyond, asks more of a path than where it begins."""
         outputs = self.plan.definition.output
         columns = side.columns if isinstance(side, List) else ()
         return any(outputs[at].value not in self.plan.slots for at in columns) or any(
-            isinstance(step, Test) or (isinstance(step, Weigh | List) and self.looks_back(step))
+            isinstance(step, Test) or (isinstance(step, Side) and self.looks_back(step))
             for step in side.steps
         )
 
     def followed(
-        self, piece: Piece, side: Weigh | List, own: Sequence[Enter | Test]
+        self, piece: Piece, side: Side, own: Sequence[Enter | Test]
     ) -> tuple[Piece, Words]:
         """Extend paths by a branch' own steps; tell how many continue each."""
         count = len(piece)
@@ -272,12 +272,12 @@ class Nester:
             yield Entered(picked(piece, left), parents[left])
 
 
-def own_steps(side: Weigh | List) -> tuple[list[Enter | Test], list[Expression]]:
+def own_steps(side: Side) -> tuple[list[Enter | Test], list[Expression]]:
     """Return a branch' own steps, and the tests that come behind all that lies beyond it."""
     own, late = list[Enter | Test](), list[Expression]()
     is_beyond = False
     for step in side.steps:
-        if isinstance(step, Weigh | List):
+        if isinstance(step, Side):
             is_beyond = True
         elif is_beyond and isinstance(step, Test):
             late.append(step.predicate)

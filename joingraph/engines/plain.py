@@ -24,11 +24,9 @@ from joingraph.filters.loads import refused_load
 from joingraph.generators.diffs import Effect, effects
 from joingraph.generators.factorised import Factoriser
 from joingraph.generators.fanout import fanout, joined
-from joingraph.generators.reads.count import count
-from joingraph.generators.reads.reading import read
+from joingraph.generators.reads.reading import count, read, why
 from joingraph.generators.reads.starts import best_way
 from joingraph.generators.reads.unanswered import new_unanswered, read_unanswered
-from joingraph.generators.reads.why import why
 from joingraph.generators.reads.why_not import why_not
 from joingraph.generators.rows import to_rows
 from joingraph.graph.blocks import Block

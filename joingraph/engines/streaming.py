@@ -18,10 +18,9 @@ from joingraph.common.closing import Closing
 from joingraph.common.errors import StoreError
 from joingraph.common.forks import FORKS
 from joingraph.expressions.texts import blocks
+from joingraph.generators.reads.scan import BLOCK
 from joingraph.plan.kept_columns import is_total
 from joingraph.plan.model import Plan
-
-BLOCK = 65_536  # rows a block holds at the most
 
 
 def never_fails(plan: Plan) -> bool:

@@ -15,15 +15,17 @@ import numpy as np
 import pyarrow as pa
 
 from joingraph.expressions import texts
+from joingraph.expressions.tree import Expression
 from joingraph.expressions.words import Word, to_words, words_of
 from joingraph.generators.compiled.reads.column_walk import Piece, Walker, joined
 from joingraph.generators.compiled.reads.order import first_in_order, in_order, ranks
 from joingraph.generators.compiled.reads.starts import Starts
 from joingraph.generators.compiled.reads.walk import Walk
+from joingraph.generators.compiled.whole_numbers import total
+from joingraph.generators.reads.scan import repeated
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.memory.reserved import Words
-from joingraph.plan.arrange import paths_program, rows_program
-from joingraph.reads.access_paths import sorting_alias
+from joingraph.plan.arrange import aliases_tied, count_program, paths_program, rows_program
+from joingraph.reads.access_paths import sorting_alias, starting_in
 from joingraph.reads.requests import Reading, Touched
 from joingraph.reads.row_lookup import Asked
 from joingraph.reads.why import Kept
@@ -91,12 +93,13 @@ def batches(walker: Walker, piece: Piece) -> Iterator[pa.RecordBatch]:
                 yield from texts.picked(rows, numbers)
 
 
-def repeated(times: Words) -> Iterator[Words]:
-    """Yield each number as often as is said, in bounded parts."""
-    ends = np.cumsum(times)
-    for low in range(0, int(ends[-1]) if len(ends) else 0, f.BLOCK_LIMIT):
-        wanted = np.arange(low, min(low + f.BLOCK_LIMIT, int(ends[-1])))
-        yield np.searchsorted(ends, wanted, side="right")
+def count_where(starts: Starts, conditions: tuple[Expression, ...]) -> int:
+    """Count the view's rows that meet conditions; only what they tie together is walked."""
+    plan, reading = starts.plan, Reading(conditions)
+    way = starting_in(aliases_tied(plan, conditions), starts.best_way(reading))
+    program = plan.program(count_program, way.alias, conditions)
+    begun = starts.pieces(reading, way, program.tests, Touched())
+    return sum(total(piece.times) for piece in Walk(starts.walker).walk(begun, program.steps))
 
 
 def why(starts: Starts, asked: Asked) -> list[tuple[Kept, ...]]:

@@ -34,9 +34,8 @@ from joingraph.generators.compiled.fanout import Fanouts
 from joingraph.generators.compiled.net import are_different, as_it_is, net
 from joingraph.generators.compiled.outputs import Outputs
 from joingraph.generators.compiled.reads.column_walk import Walker
-from joingraph.generators.compiled.reads.reading import read, why
+from joingraph.generators.compiled.reads.reading import count_where, read, why
 from joingraph.generators.compiled.reads.starts import Starts
-from joingraph.generators.compiled.reads.sums import count_where
 from joingraph.generators.compiled.reads.unanswered import new_unanswered, read_unanswered
 from joingraph.generators.compiled.scan import scan
 from joingraph.generators.compiled.view_diffs import ViewDiffs

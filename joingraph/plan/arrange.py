@@ -63,12 +63,19 @@ def showing(
     """Return the program of the paths on which tests hold, as far as some values need them."""
     wanted = (*shown, *needing_paths(plan, tests))
     places = (place for each in wanted for place in sources(plan, each))
-    return Arrangement(plan, tests).program(start, on_the_way(start, plan.tree_from(start), places))
+    return reaching(plan, start, places, tests)
 
 
 def through(plan: Plan, start: int, aliases: Iterable[int], tests: Iterable[Expression]) -> Program:
     """Return the program that enters some aliases and those on the way to them."""
     places = (Source(alias, None, fits=True) for alias in aliases)
+    return reaching(plan, start, places, tests)
+
+
+def reaching(
+    plan: Plan, start: int, places: Iterable[Source], tests: Iterable[Expression]
+) -> Program:
+    """Return the program of the paths on which tests hold, with the values at some places bound."""
     return Arrangement(plan, tests).program(start, on_the_way(start, plan.tree_from(start), places))
 
 
@@ -87,9 +94,7 @@ def kernel_program(plan: Plan, start: int) -> Program:
 
     They are tested by column, on many paths at once.
     """
-    return Arrangement(plan, ()).program(
-        start, on_the_way(start, plan.tree_from(start), places_read(plan))
-    )
+    return reaching(plan, start, places_read(plan), ())
 
 
 def scan_program(plan: Plan, vertex: int) -> Program:

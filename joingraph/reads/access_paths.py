@@ -11,7 +11,7 @@ a constant may be compared after it was brought to the type of the key or the in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import Any, NamedTuple
@@ -74,12 +74,15 @@ Indexes = Mapping[str, Expression]  # indexed output columns, and what they stan
 Facts = Mapping[Expression, list[Literal]]  # the constants of which a value must be one
 
 
-def choose(plan: Plan, reading: Reading, indexes: Indexes, size: Callable[[Way], int]) -> Way:
+def choose(plan: Plan, reading: Reading, indexed: Iterable[str], size: Callable[[Way], int]) -> Way:
     """Choose where a read starts: where an index leads if one does, and there with the fewest.
 
-    With a limit, an alias whose columns alone give the order goes first: sorted, its starts give
-    the rows in order, and the walk ends with the last row wanted.
+    `indexed` are the output columns that have an index. With a limit, an alias whose columns alone
+    give the order goes first: sorted, its starts give the rows in order, and the walk ends with the
+    last row wanted.
     """
+    outputs = {each.name: each.value for each in plan.definition.output}
+    indexes = {column: outputs[column] for column in indexed}
     sorter = sorting_alias(plan, reading)
     seeks: list[Way] = list(at_vertices(plan, reading.conditions))
     seeks += at_indexes(plan, reading, indexes)

@@ -18,7 +18,7 @@ from joingraph.expressions import texts
 from joingraph.expressions.tree import Expression
 from joingraph.expressions.words import Word, to_words, words_of
 from joingraph.generators.compiled.reads.column_walk import Piece, Walker, joined
-from joingraph.generators.compiled.reads.order import first_in_order, in_order, ranks
+from joingraph.generators.compiled.reads.order import in_order
 from joingraph.generators.compiled.reads.starts import Starts
 from joingraph.generators.compiled.reads.walk import Walk
 from joingraph.generators.compiled.whole_numbers import total
@@ -56,18 +56,10 @@ def best(walker: Walker, pieces: Iterable[Piece], reading: Reading) -> Iterator[
         kept.append(piece)
         waiting += len(piece)
         if reading.limit is not None and waiting > max(f.BLOCK_LIMIT, 4 * reading.limit):
-            kept = [first(walker, joined(kept), reading)]
+            kept = [in_order(walker, joined(kept), reading.order, reading.limit)]
             waiting = len(kept[0])
     if kept:
-        yield first(walker, joined(kept), reading)
-
-
-def first(walker: Walker, piece: Piece, reading: Reading) -> Piece:
-    """Put paths in order and keep the first of them."""
-    keys = [ranks(each, walker.computed(piece, each.value)) for each in reading.order]
-    if reading.limit is None:
-        return piece.take(in_order(keys))
-    return piece.take(first_in_order(keys, reading.limit))
+        yield in_order(walker, joined(kept), reading.order, reading.limit)
 
 
 def limited(pieces: Iterable[Piece], limit: int) -> Iterator[Piece]:

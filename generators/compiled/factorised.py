@@ -9,10 +9,9 @@ dropped where a branch beyond them has no partners. Equal base rows are partners
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +20,8 @@ import pyarrow as pa
 
 from joingraph.expressions import texts
 from joingraph.expressions.tree import Expression
-from joingraph.generators.compiled.reads.column_walk import Entered, Piece, Walker, joined, steps_of
+from joingraph.generators.compiled.reads.column_walk import Piece, Walker, joined, steps_of
+from joingraph.generators.compiled.reads.walk import Walk
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.fields import MOVE, O_ALIAS, O_DIFF, O_KIND
 from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
@@ -32,6 +32,8 @@ from joingraph.plan.program import Enter, List, Side, Step, Test
 from joingraph.view_diffs.factorised import in_parts, one_array, put_together
 
 Mask = npt.NDArray[np.bool_]
+
+PARENT = -1  # stands for a vertex: where each path has the number of the one that it continues
 
 
 class Partners(NamedTuple):
@@ -241,35 +243,22 @@ class Nester:
     ) -> tuple[Piece, Words]:
         """Extend paths by a branch' own steps; tell how many continue each."""
         count = len(piece)
-        once = np.ones(count, np.int64)
-        if self.looks_back(side):
-            begun = replace(piece, times=once)
-        else:
-            near = {step.vertex for step in own if isinstance(step, Enter)} & set(piece.values)
-            begun = Piece({vertex: piece.values[vertex] for vertex in near}, {}, once)
-        some: Iterable[Entered] = [Entered(begun, np.arange(count))]
-        for kind, run in groupby(own, key=type):
-            if kind is Test:
-                some = self.true(some, [each.predicate for each in run if isinstance(each, Test)])
-            else:
-                for step in run:
-                    assert isinstance(step, Enter), "a branch enters aliases and tests"
-                    some = self.entered(some, step)
-        found = list(some)
-        parents = np.concatenate([each.parents for each in found])
-        return joined([each.piece for each in found]), np.bincount(parents, minlength=count)
+        values = piece.values
+        if not self.looks_back(side):
+            near = {step.vertex for step in own if isinstance(step, Enter)} & set(values)
+            values = {vertex: values[vertex] for vertex in near}
+            piece = Piece(values, {}, piece.times)
+        values = {**values, PARENT: np.arange(count)}
+        begun = replace(piece, values=values, times=np.ones(count, np.int64))
+        found = joined([*Walk(self.walker).walk([begun], own)] or [self.nothing()])
+        return found, np.bincount(found.values[PARENT], minlength=count)
 
-    def entered(self, some: Iterable[Entered], step: Enter) -> Iterator[Entered]:
-        """Extend paths by every row that an alias has at their value."""
-        for piece, parents in some:
-            for found, up in self.walker.entered(piece, step.alias, step.vertex):
-                yield Entered(found, parents[up])
-
-    def true(self, some: Iterable[Entered], tests: Sequence[Expression]) -> Iterator[Entered]:
-        """Keep the paths on which predicates are TRUE."""
-        for piece, parents in some:
-            left = self.walker.surviving(piece, tests)
-            yield Entered(picked(piece, left), parents[left])
+    def nothing(self) -> Piece:
+        """Return no path, but one that has been everywhere."""
+        layout, none = self.walker.layout, np.empty(0, np.int64)
+        values = dict.fromkeys((PARENT, *range(len(layout.vertices))), none)
+        words = {number: [none] * alias.projected for number, alias in enumerate(layout.aliases)}
+        return Piece(values, words, none)
 
 
 def own_steps(side: Side) -> tuple[list[Enter | Test], list[Expression]]:

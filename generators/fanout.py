@@ -50,8 +50,8 @@ def one_change(graph: Graph, look: LookAhead, change: Change | Move) -> Fanout:
 
 def joined(parts: Sequence[Fanout]) -> Fanout:
     """Add up what one base diff does; rows that go and rows that come may cancel or pair up."""
-    felt = [each for each in parts if each.rows]
-    signs = {each.sign for each in felt}
+    shown = [each for each in parts if each.rows]
+    signs = {each.sign for each in shown}
     sign = signs.pop() if len(signs) == 1 else 0
-    exact = all(each.exact for each in felt) and (len(felt) < 2 or sign != 0)
-    return Fanout(sum(each.rows for each in felt), exact, sign)
+    exact = all(each.exact for each in shown) and (len(shown) < 2 or sign != 0)
+    return Fanout(sum(each.rows for each in shown), exact, sign)

@@ -56,7 +56,7 @@ def why_not(graph: Graph, look: LookAhead, asked: Asked) -> list[Break]:
 
 
 def key_demands(plan: Plan, asked: Asked) -> Keys:
-    """Give the values of keys that the row fixes as words; contradictions are sorted out before."""
+    """Return the values of keys that the row fixes as words, free of contradictions."""
     words = {
         (vertex, position): key_words([known], plan.vertices[vertex].types[position])
         for (vertex, position), known in known_keys(plan, asked).items()

@@ -96,7 +96,7 @@ def joined(pieces: Sequence[Piece]) -> Piece:
 
 
 class Walker:
-    """Reads one graph by column; `folds` if equal base rows are to be told once."""
+    """Reads one graph by column; `folds` if equal base rows make one path."""
 
     def __init__(
         self,
@@ -172,8 +172,8 @@ class Walker:
 
     def folded(self, piece: Piece, alias: int, parents: Words) -> Entered:
         """Make one path of those that came by equal rows of an alias from the same path."""
-        told = [piece.values[link.vertex] for link in self.layout.aliases[alias].links]
-        rows = np.stack([parents, *told, *piece.projected[alias]], axis=1)
+        ids = [piece.values[link.vertex] for link in self.layout.aliases[alias].links]
+        rows = np.stack([parents, *ids, *piece.projected[alias]], axis=1)
         _, first, counts = np.unique(rows, axis=0, return_index=True, return_counts=True)
         order = np.argsort(first)
         some = first[order]
@@ -244,7 +244,7 @@ class Walker:
         return {self.plan.slots[part] for each in wanted for part in kept_parts(self.plan, each)}
 
     def lengths(self, piece: Piece, slots: Iterable[Slot], most: int) -> Words | None:
-        """Say how many bytes of text each path has in slots; None if all have no more than that."""
+        """Return how many bytes of text each path has in slots; None if all have no more."""
         some = [each for each in slots if is_text(each.stored)]
         if len(some) * self.interner.longest * len(piece) <= most:
             return None

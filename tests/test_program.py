@@ -282,10 +282,10 @@ def test_a_read_that_comes_again_makes_no_program(
         graph.count(where="id = 4")
 
 
-def test_a_plan_keeps_so_many_programs_and_forgets_the_one_not_asked_for_longest() -> None:
+def test_a_plan_forgets_the_program_of_the_read_that_was_longest_ago() -> None:
     plan = plan_of("T.id")
-    most = 3 * len(plan.aliases) + READS_MAX
-    wheres = [bind_where(f"id = {number}", plan.definition) for number in range(most)]
+    of_rows = plan.program(rows_program, 1)
+    wheres = [bind_where(f"id = {number}", plan.definition) for number in range(READS_MAX)]
     first, second = (plan.program(count_program, 1, each) for each in wheres[:2])
     for each in (*wheres[2:], wheres[0], bind_where("id < 0", plan.definition)):
         plan.program(count_program, 1, each)
@@ -293,6 +293,7 @@ def test_a_plan_keeps_so_many_programs_and_forgets_the_one_not_asked_for_longest
     again = plan.program(count_program, 1, wheres[1])
     assert again == second
     assert again is not second
+    assert plan.program(rows_program, 1) is of_rows
 
 
 def test_the_architecture_page_shows_a_program_beside_its_kernel() -> None:

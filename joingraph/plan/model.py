@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -28,7 +28,7 @@ from joingraph.expressions.tree import Expression
 from joingraph.plan.program import Program
 from joingraph.sql.definition import Definition
 
-READS_MAX = 64  # programs of reads that are kept, besides three for each alias
+READS_MAX = 32  # programs of reads that are kept: one holds its conditions, which may be long lists
 
 Maker = Callable[..., Program]  # of a plan, a start, and what is asked for, all of it hashable
 
@@ -86,22 +86,24 @@ class Plan:
     vertices: tuple[Vertex, ...]
     residuals: tuple[Expression, ...]
     slots: Mapping[Expression, Slot]
-    _programs: Maker = field(init=False, repr=False, compare=False)
+    _of_aliases: Maker = field(init=False, repr=False, compare=False)
+    _of_reads: Maker = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         def made(make: Maker, start: int, asked: tuple[Hashable, ...]) -> Program:
             return make(self, start, *asked)
 
-        most = 3 * len(self.aliases) + READS_MAX
-        object.__setattr__(self, "_programs", lru_cache(most)(made))
+        object.__setattr__(self, "_of_aliases", cache(made))
+        object.__setattr__(self, "_of_reads", lru_cache(READS_MAX)(made))
 
     def program(self, make: Maker, start: int, *asked: Hashable) -> Program:
-        """Return a program from an alias, made when it is first asked for.
+        """Return a program from an alias, made when it is first asked for; threads may ask.
 
-        A view of 256 aliases has hundreds of programs, of which most graphs take a few. The ones
-        not asked for longest are forgotten; several threads may ask.
+        A view of 256 aliases has hundreds of programs, of which most graphs take a few. Those of
+        reads, which are asked for more than the alias, are kept for the last few reads.
         """
-        return self._programs(make, start, asked)
+        kept = self._of_reads if asked else self._of_aliases
+        return kept(make, start, asked)
 
     def tree_from(self, start: int) -> dict[int, Nearer]:
         """Return the join tree as seen from an alias: every other one, nearest first."""

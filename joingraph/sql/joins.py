@@ -69,10 +69,8 @@ def _shared(left: Scope, right: Scope, join: exp.Join) -> list[exp.Expr]:
 
 
 def _require_equal(pair: tuple[Field, Field], name: exp.Expr, flat: FlatView) -> None:
-    equal = exp.EQ(
-        this=exp.Column(this=name.copy(), table=exp.Identifier(this="left")),
-        expression=exp.Column(this=name.copy(), table=exp.Identifier(this="right")),
-    )
+    left, right = (exp.column(name.copy(), table=side) for side in ("left", "right"))
+    equal = exp.EQ(this=left, expression=right)
     equal.parent = name.parent
     flat.add(equal, lambda column: pair[0] if column.table == "left" else pair[1])
 

@@ -2,9 +2,9 @@
 
     results/*.jsonl  ->  figures/{fanout,joins,lookahead,kinds,scan,memory}.svg
 
-All runs of a figure are of one machine, the one that was measured last; of several with the same
-settings the fastest counts, as in the tables. A figure without runs is not drawn. Every figure
-names the machine, the commit and the date.
+All runs of a figure are of one machine, the one that was measured last; of several files with the
+same settings the newest counts, by its median, as in the tables. A figure without runs is not
+drawn. Every figure names the machine, the commit and the date.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from benchmarks.harness.record import MIB, Run, parse
-from benchmarks.harness.runner import best
+from benchmarks.harness.runner import middle
 from benchmarks.workloads.catalogue import FANOUTS, JOINS, KINDS
 from benchmarks.workloads.model import FOLLOWER_CHAINS, RETWEET_DEPTHS
 
@@ -65,12 +65,15 @@ class Panel:
 
 def read_runs(folder: Path) -> tuple[Runs, str]:
     """Read the results of the machine that the newest are from; tell also where those come from."""
-    lines = [line for path in sorted(folder.glob("*.jsonl")) for line in path.open()]
-    last = json.loads(lines[-1]) if lines else {}
-    of_machine = (line for line in lines if json.loads(line).get("machine") == last.get("machine"))
-    runs = [run for run in map(parse, of_machine) if run.status == "ok"]
+    files = [path.read_text().splitlines() for path in sorted(folder.glob("*.jsonl"))]
+    last = json.loads(files[-1][-1]) if files else {}
+    newest: dict[tuple[str, str, str], Run] = {}
+    for lines in files:
+        runs = [parse(line) for line in lines if json.loads(line).get("machine") == last["machine"]]
+        done = (run for run in runs if run.status == "ok")
+        newest |= {(run.mode, run.workload, run.name): run for run in middle(done)}
     found: dict[tuple[str, str], list[Run]] = {}
-    for run in best(runs):
+    for run in newest.values():
         found.setdefault((run.mode, run.workload), []).append(run)
     return found, ", ".join(str(last.get(name)) for name in ("machine", "commit", "date"))
 

@@ -1,6 +1,7 @@
 """What the rivals in Python share: options, reading, the clock, the JSON line.
 
     load tables -> prepare all batches (not timed) -> apply and consume each (timed) -> one line
+    ^---- again, if that was short (timing.py) ----'
 
 What is prepared is what the rival would be handed by its caller: rows as Python tuples, or as
 Arrow tables. An update is a delete and an insert to all of them.
@@ -18,8 +19,8 @@ import pyarrow as pa
 
 from benchmarks.harness.checksum import Tally
 from benchmarks.harness.record import Run, peak_rss_mib
-from benchmarks.harness.timing import apply_all, diffs_in, seconds, with_figures
-from benchmarks.workloads.catalogue import Entry, batches, find, read
+from benchmarks.harness.timing import apply_all, diffs_in, repeated, seconds, with_figures
+from benchmarks.workloads.catalogue import Entry, Inputs, batches, find, read
 from benchmarks.workloads.views import JoinView
 
 Row = tuple[int, ...]
@@ -82,8 +83,16 @@ def tally_rows(rows: Sequence[Row], sign: int = 1) -> Tally:
 
 def run(make: Callable[[JoinView], Rival[Batch]], arguments: argparse.Namespace) -> Run:
     """Run one workload and report it."""
+    inputs = read(arguments.workload, arguments.data, max_diffs=arguments.max_diffs)
+    result = repeated(lambda: _once(make, arguments, inputs), arguments.least_s)
+    return replace(result, peak_rss_mib=peak_rss_mib())
+
+
+def _once(
+    make: Callable[[JoinView], Rival[Batch]], arguments: argparse.Namespace, inputs: Inputs
+) -> Run:
+    """Load a new rival and apply the diffs."""
     name: str = arguments.workload
-    inputs = read(name, arguments.data, max_diffs=arguments.max_diffs)
     rival = make(find(name).view)
     load_s = seconds(lambda: rival.load(inputs.tables))
     parts = list(batches(inputs.diffs, arguments.batch))
@@ -95,8 +104,7 @@ def run(make: Callable[[JoinView], Rival[Batch]], arguments: argparse.Namespace)
     )
     complete = len(timed.diffs) == len(parts)
     wanted = Run(workload=name, mode="each", system="", batch=arguments.batch, complete=complete)
-    result = with_figures(wanted, timed, base_rows=inputs.base_rows, load_s=load_s)
-    return replace(result, peak_rss_mib=peak_rss_mib())
+    return with_figures(wanted, timed, base_rows=inputs.base_rows, load_s=load_s)
 
 
 def options(about: str | None) -> argparse.ArgumentParser:
@@ -107,4 +115,5 @@ def options(about: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--batch", type=int, default=1, help="diffs handed over at once")
     parser.add_argument("--max-diffs", type=int, help="apply the first ones only")
     parser.add_argument("--budget-s", type=float, default=60.0, help="stop after so long")
+    parser.add_argument("--least-s", type=float, default=0.0, help="repeat short runs for so long")
     return parser

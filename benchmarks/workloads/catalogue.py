@@ -31,12 +31,14 @@ from benchmarks.workloads.model import (
     read_columns,
     write_base,
     write_fanout,
+    write_long,
 )
 from benchmarks.workloads.views import TABLES, JoinView
 from joingraph.common.errors import JoinGraphError
 
 FANOUTS = (1, 10, 30, 50, 70, 100)
 JOINS = (2, 3, 4, 5)
+LONG = 20  # so many times the diffs of the other workloads: more than a processor's cache holds
 KINDS = ("IPT", "DPT", "IJT", "DJT")  # insert or delete of a projected tuple or a join tuple
 FIRST_KIND_ID = 3 * 10**8
 OPERATIONS = {INSERT: "insert", DELETE: "delete", UPDATE_PRE: "update"}
@@ -110,9 +112,12 @@ def prepare(name: str, folder: Path, size: Size | None = None) -> None:
     diffs = diffs_in(folder)
     if name == "churn" and not (folder / "churn" / "columns.txt").exists():
         write_churn(folder, diffs)
-    fanout = folder / name / "tweet" / "columns.txt"
-    if name.startswith("fanout_") and not fanout.exists():
+    if (folder / name / "tweet" / "columns.txt").exists():
+        return
+    if name.startswith("fanout_"):
         write_fanout(folder / name, int(name.removeprefix("fanout_")), diffs)
+    if name == "q2_long":
+        write_long(folder / name, users, LONG * diffs)
 
 
 def diffs_in(folder: Path) -> int:
@@ -174,9 +179,13 @@ def _read_fanout(view: JoinView, folder: Path, *, name: str) -> Inputs:
     return Inputs(_tables(base), [Entry("insert", "tweet", tweets)])
 
 
-def _read_chain(view: JoinView, folder: Path, *, name: str, table: str) -> Inputs:
-    rows = _table(read_columns(folder / name))
-    return Inputs(_tables(_base(view, folder)), [Entry("insert", table, rows)])
+def _read_inserts(view: JoinView, folder: Path, *, sources: Mapping[str, str]) -> Inputs:
+    """Read one folder of new rows after another, each with the table it is for."""
+    diffs = [
+        Entry("insert", table, _table(read_columns(folder / name)))
+        for name, table in sources.items()
+    ]
+    return Inputs(_tables(_base(view, folder)), diffs)
 
 
 def _read_last(view: JoinView, folder: Path) -> Inputs:
@@ -261,14 +270,16 @@ def _all() -> Iterator[Workload]:
         name = f"fanout_{fanout}"
         yield Workload(name, views.fanout(), partial(_read_fanout, name=name))
     for joins in JOINS:
-        read_tweets = partial(_read_chain, name="chainF", table="tweet")
+        read_tweets = partial(_read_inserts, sources={"chainF": "tweet"})
         yield Workload(f"chainF_{joins}", views.follower_chain(joins), read_tweets)
     for joins in JOINS:
-        read_followers = partial(_read_chain, name="chainR", table="follower")
+        read_followers = partial(_read_inserts, sources={"chainR": "follower"})
         yield Workload(f"chainR_{joins}", views.retweet_chain(joins), read_followers)
     queries = {"q1": views.q1(), "q2": views.q2(), "q3": views.q3()}
     for name, view in queries.items():
         yield Workload(name, view, _read_last)
+    long = {f"q2_long/{table}": table for table in ("tweet", "retweet")}
+    yield Workload("q2_long", views.q2(), partial(_read_inserts, sources=long))
     yield Workload("churn", views.q3(), _read_churn)
     for name, view in queries.items():
         for kind in KINDS:

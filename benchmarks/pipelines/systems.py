@@ -224,11 +224,7 @@ def joined(join: JoinView, held: Mapping[str, DataFrame], first: str) -> DataFra
         for alias, rows in held.items()
     }
     found, there = named[first], {first}
-    while len(there) < len(named):
-        other = next(
-            other for pair in join.joins for one, other in (pair, pair[::-1])
-            if one.alias in there and other.alias not in there
-        )  # fmt: skip
+    for _, other in join.walk(first):
         there.add(other.alias)
         equal = [
             F.col(f"{left.alias}_{left.column}") == F.col(f"{right.alias}_{right.column}")

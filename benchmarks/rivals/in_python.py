@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
@@ -51,6 +50,16 @@ class Rival(Protocol[Batch]):
         ...
 
 
+class ByRow:
+    """What rivals have in common that take one tuple after the other."""
+
+    def prepare(self, batch: list[Entry]) -> list[Change]:
+        """List diffs row by row."""
+        return [
+            Change(sign, table, row) for sign, table, rows in signed(batch) for row in rows_of(rows)
+        ]
+
+
 def signed(batch: list[Entry]) -> Iterator[tuple[int, str, pa.Table]]:
     """Take updates apart, row by row: their order is part of what they say."""
     for entry in batch:
@@ -65,13 +74,6 @@ def signed(batch: list[Entry]) -> Iterator[tuple[int, str, pa.Table]]:
 def rows_of(table: pa.Table) -> list[Row]:
     """List a table's rows as tuples."""
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-
-
-def changes(batch: list[Entry]) -> list[Change]:
-    """List diffs row by row."""
-    return [
-        Change(sign, table, row) for sign, table, rows in signed(batch) for row in rows_of(rows)
-    ]
 
 
 def tally_rows(rows: Sequence[Row], sign: int = 1) -> Tally:
@@ -105,15 +107,3 @@ def _once(
     complete = len(timed.diffs) == len(parts)
     wanted = Run(workload=name, mode="each", system="", batch=arguments.batch, complete=complete)
     return with_figures(wanted, timed, base_rows=inputs.base_rows, load_s=load_s)
-
-
-def options(about: str | None) -> argparse.ArgumentParser:
-    """Describe the options that all rivals take."""
-    parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("workload")
-    parser.add_argument("--data", type=Path, required=True, help="the folder of raw columns")
-    parser.add_argument("--batch", type=int, default=1, help="diffs handed over at once")
-    parser.add_argument("--max-diffs", type=int, help="apply the first ones only")
-    parser.add_argument("--budget-s", type=float, default=60.0, help="stop after so long")
-    parser.add_argument("--least-s", type=float, default=0.0, help="repeat short runs for so long")
-    return parser

@@ -200,7 +200,7 @@ def test_a_checksum_weighs_columns_counts_and_signs_mod_two_to_the_64() -> None:
 
 
 def test_results_that_differ_are_named() -> None:
-    options = Options(workloads=("q3",), folder=Path())
+    options = Options(workloads=("q3",), data=Path())
     ours = Run(workload="q3", mode="each", system="joingraph", engine="compiled", checksum="1")
     same = Run(workload="q3", mode="batch", system="hand", checksum="1")
     other = Run(workload="q3", mode="each", system="duckdb", checksum="2")
@@ -296,7 +296,7 @@ def test_a_rival_that_ran_out_of_time_is_compared_over_the_diffs_it_did(folder: 
         diffs=part.diffs,
         checksum=part.checksum,
     )
-    options = Options(workloads=("q3",), folder=folder, engines=("reference",))
+    options = Options(workloads=("q3",), data=folder, engine=("reference",))
     assert part.diffs == 70
     assert compare(options, [stopped]) == []
 

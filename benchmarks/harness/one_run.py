@@ -26,7 +26,7 @@ from benchmarks.harness.checksum import Tally, tally
 from benchmarks.harness.compiled_consumer import consume_each
 from benchmarks.harness.record import Run, Spec, peak_rss_mib, rate
 from benchmarks.harness.scanning import COMPARED, consume, measure
-from benchmarks.harness.timing import Timed, apply_all, diffs_in, repeated, seconds, with_figures
+from benchmarks.harness.timing import Timed, apply_all, repeated, seconds, with_figures
 from benchmarks.workloads.catalogue import Entry, Inputs, batches, find, read
 from joingraph import JoinGraph, View
 from joingraph.engines.compiled.engine import CompiledEngine
@@ -119,11 +119,7 @@ def _apply(graph: JoinGraph, spec: Spec, diffs: list[Entry]) -> Timed:
     if isinstance(graph.engine, CompiledEngine):
         consume = CONSUME_COMPILED.get(spec.mode, consume)
     parts = list(batches(diffs, spec.batch))
-    return apply_all(
-        [operations(batch) for batch in parts],
-        [diffs_in(batch) for batch in parts],
-        lambda batch: consume(graph, batch),
-    )
+    return apply_all(parts, operations, lambda batch: consume(graph, batch))
 
 
 def _consume_stream(graph: JoinGraph, batch: list[tuple[Any, ...]]) -> Tally:
@@ -168,19 +164,20 @@ def _with_scan(graph: JoinGraph, result: Run) -> Run:
         total = consume(graph)
         scan_s = round(perf_counter() - start, 6)
         return replace(result, scan_s=scan_s, checksum=str(total.checksum))
-    scanned = measure(graph)
+    total, (scan_s, read_s, copy_s, copy_fresh_s) = measure(graph)
     return replace(
         result,
         diffs=0,
         diffs_per_s=None,
-        seconds=scanned.scan_s,
-        checksum=str(scanned.tally.checksum),
-        tuples=scanned.tally.tuples,
-        tuples_per_s=rate(scanned.tally.tuples, scanned.scan_s),
-        scan_s=scanned.scan_s,
-        read_s=scanned.read_s,
-        copy_s=scanned.copy_s,
-        copy_fresh_s=scanned.copy_fresh_s,
+        speeds=(),
+        seconds=scan_s,
+        checksum=str(total.checksum),
+        tuples=total.tuples,
+        tuples_per_s=rate(total.tuples, scan_s),
+        scan_s=scan_s,
+        read_s=read_s,
+        copy_s=copy_s,
+        copy_fresh_s=copy_fresh_s,
         compared=COMPARED,
     )
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.harness.record import Run, Spec
-from benchmarks.rivals.launch import Rival, run_process, run_rival
+from benchmarks.rivals.launch import RIVALS, run_process, run_rival
 from benchmarks.workloads.catalogue import KINDS, find
 
 MODES = ("each", "stream", "batch", "call", "warehouse", "scan", "kinds")
@@ -28,20 +28,24 @@ EACH_BATCH = 20_000
 RIVAL_MODES = {"each": 1, "stream": 1, "kinds": 1, "batch": 1_000}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Options:
-    """The options of a whole command."""
+    """The options of a whole command, with their defaults."""
 
-    workloads: tuple[str, ...]
-    folder: Path
+    workloads: Sequence[str] = ()
+    data: Path | None = None
+    size: str | None = None
     mode: str = "each"
-    engines: tuple[str, ...] = ("compiled",)
-    lookaheads: tuple[str, ...] = ("auto",)
-    rivals: tuple[Rival, ...] = ()
+    engine: tuple[str, ...] = ("compiled",)
+    lookahead: tuple[str, ...] = ("auto",)
+    rivals: tuple[str, ...] = ()
     batch: int | None = None
     repeat: int = 5
     least_s: float = 1.0
     budget_s: float = 10.0
+    save: Path | None = None
+    pipeline: bool = False
+    json: bool = False
 
 
 def workloads_of(names: Sequence[str], mode: str) -> tuple[str, ...]:
@@ -106,18 +110,18 @@ def compare(options: Options, runs: Sequence[Run]) -> list[str]:
 def _turn(options: Options, workload: str) -> Iterator[Run]:
     # A scan repeats itself (scanning.py).
     least_s = 0.0 if options.mode == "scan" else options.least_s / options.repeat
-    for engine in options.engines:
-        for lookahead in options.lookaheads:
+    for engine in options.engine:
+        for lookahead in options.lookahead:
             batch = options.batch or BATCH.get(options.mode, EACH_BATCH)
-            folder = str(options.folder)
+            folder = str(options.data)
             spec = Spec(workload, options.mode, engine, lookahead, folder, batch, least_s=least_s)
             yield run_ours(spec)
-    for rival in options.rivals:
+    for name in options.rivals:
         batch = RIVAL_MODES[options.mode]
-        arguments = [workload, "--data", str(options.folder), "--batch", str(batch)]
+        arguments = [workload, "--data", str(options.data), "--batch", str(batch)]
         arguments += ["--budget-s", str(options.budget_s), "--least-s", str(least_s)]
-        wanted = Run(workload=workload, mode=options.mode, system=rival.name, batch=batch)
-        yield run_rival(rival, arguments, wanted)
+        wanted = Run(workload=workload, mode=options.mode, system=name, batch=batch)
+        yield run_rival(RIVALS[name], arguments, wanted)
 
 
 def run_ours(spec: Spec) -> Run:
@@ -128,7 +132,7 @@ def run_ours(spec: Spec) -> Run:
 
 def _again(options: Options, run: Run) -> Run:
     """Run joingraph over just as many diffs as a rival did in its time."""
-    engine, lookahead, folder = options.engines[0], options.lookaheads[0], str(options.folder)
+    engine, lookahead, folder = options.engine[0], options.lookahead[0], str(options.data)
     spec = Spec(run.workload, "each", engine, lookahead, folder, EACH_BATCH, run.diffs)
     return replace(run_ours(spec), complete=True)
 

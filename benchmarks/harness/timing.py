@@ -64,26 +64,27 @@ def diffs_in(batch: Sequence[Entry]) -> int:
 
 
 def apply_all(
-    batches: Sequence[Batch],
-    diffs: Sequence[int],
+    batches: Sequence[list[Entry]],
+    prepare: Callable[[list[Entry]], Batch],
     apply: Callable[[Batch], Tally],
     *,
     enough: Callable[[int, float], bool] = lambda _, __: False,
 ) -> Timed:
     """Apply batches, the clock running from before the first to after the last was consumed.
 
-    `diffs` counts those of each batch; what is `enough` is asked after each of them.
+    All are prepared before; what is `enough` is asked after each of them.
     """
     took, total, done = list[float](), Tally(), 0
+    prepared, diffs = [prepare(batch) for batch in batches], [diffs_in(batch) for batch in batches]
     gc.collect()
     start = perf_counter()
-    for batch, count in zip(batches, diffs, strict=True):
+    for batch, count in zip(prepared, diffs, strict=True):
         total += apply(batch)
         took.append(perf_counter() - start)
         done += count
         if enough(done, took[-1]):
             break
-    return Timed(took, list(diffs[: len(took)]), total)
+    return Timed(took, diffs[: len(took)], total)
 
 
 def with_figures(run: Run, timed: Timed, *, base_rows: int, load_s: float) -> Run:

@@ -10,7 +10,6 @@ Base tables are loaded before; the diffs come as files, one of each changing tab
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -23,6 +22,7 @@ import pyarrow as pa
 
 from benchmarks.harness.checksum import Tally
 from benchmarks.harness.origin import save_lines
+from benchmarks.harness.runner import Options
 from benchmarks.pipelines.systems import SYSTEMS, Feed, Measured, write_files
 from benchmarks.workloads.catalogue import Inputs, find, prepare, read
 from benchmarks.workloads.model import Size
@@ -65,18 +65,18 @@ class Line:
     checksum: str
 
 
-def compare(arguments: argparse.Namespace) -> None:
+def compare(options: Options) -> None:
     """Measure everything, print a table or lines, and save them."""
     lines = []
-    asked = cases(arguments.workloads or WORKLOADS, arguments.batch, arguments.size)
+    asked = cases(options.workloads or WORKLOADS, options.batch, options.size)
     for case in asked:
         with TemporaryDirectory() as folder:
-            data = (arguments.data or Path(folder)) / case.name
-            for line in measure(case, data, Path(folder) / "diffs", rounds=arguments.repeat):
-                print(json.dumps(asdict(line)) if arguments.json else shown(line), flush=True)
+            data = (options.data or Path(folder)) / case.name
+            for line in measure(case, data, Path(folder) / "diffs", rounds=options.repeat):
+                print(json.dumps(asdict(line)) if options.json else shown(line), flush=True)
                 lines.append(line)
-    if arguments.save:
-        path = save_lines([asdict(each) for each in lines], arguments.save, "pipeline")
+    if options.save:
+        path = save_lines([asdict(each) for each in lines], options.save, "pipeline")
         print(f"saved as {path}")
 
 

@@ -24,8 +24,8 @@ RIVALS: Mapping[str, Callable[[JoinView], Rival[Any]]] = {
 }
 
 
-def options() -> argparse.ArgumentParser:
-    """Describe the options."""
+def main() -> None:
+    """Run what the command line names, and print its line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rivals", description=__doc__)
     parser.add_argument("rival", choices=RIVALS)
     parser.add_argument("workload")
@@ -34,9 +34,9 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument("--max-diffs", type=int, help="apply the first ones only")
     parser.add_argument("--budget-s", type=float, default=60.0, help="stop after so long")
     parser.add_argument("--least-s", type=float, default=0.0, help="repeat short runs for so long")
-    return parser
+    arguments = parser.parse_args()
+    print(run(RIVALS[arguments.rival], arguments).line())
 
 
 if __name__ == "__main__":
-    arguments = options().parse_args()
-    print(run(RIVALS[arguments.rival], arguments).line())
+    main()

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from benchmarks.harness.checksum import Tally
 from benchmarks.harness.record import Run, peak_rss_mib
-from benchmarks.harness.timing import apply_all, diffs_in, repeated, seconds, with_figures
+from benchmarks.harness.timing import apply_all, repeated, seconds, with_figures
 from benchmarks.workloads.catalogue import Entry, Inputs, batches, find, read
 from benchmarks.workloads.views import JoinView
 
@@ -99,8 +99,8 @@ def _once(
     load_s = seconds(lambda: rival.load(inputs.tables))
     parts = list(batches(inputs.diffs, arguments.batch))
     timed = apply_all(
-        [rival.prepare(part) for part in parts],
-        [diffs_in(part) for part in parts],
+        parts,
+        rival.prepare,
         rival.apply,
         enough=lambda done, took: done >= LEAST_DIFFS and took > arguments.budget_s,
     )

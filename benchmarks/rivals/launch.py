@@ -53,15 +53,14 @@ RIVALS = {
 }
 
 
-def prepare(names: Sequence[str]) -> list[Rival]:
-    """Look rivals up and build those that are written in Rust."""
+def prepare(names: Sequence[str]) -> None:
+    """Check the names of rivals, and build those that are written in Rust."""
     unknown = [name for name in names if name not in RIVALS]
     if unknown:
         raise JoinGraphError(f"no rival {unknown[0]}; there are {', '.join(RIVALS)}")
-    rivals = [RIVALS[name] for name in names]
-    for package in dict.fromkeys(rival.package for rival in rivals if rival.package):
+    packages = dict.fromkeys(RIVALS[name].package for name in names)
+    for package in filter(None, packages):
         _build(package)
-    return rivals
 
 
 def _build(package: str) -> None:

@@ -22,7 +22,7 @@ from benchmarks.rivals.launch import RIVALS, run_process, run_rival
 from benchmarks.workloads.catalogue import KINDS, find
 
 MODES = ("each", "stream", "batch", "call", "warehouse", "scan", "kinds")
-# Twenty thousand: churn's 200,000 diffs are ten batches, so that its tenths can be told apart.
+# Twenty thousand: churn's 200,000 diffs are ten batches, so that its tenths can be distinguished.
 BATCH = {"batch": 1_000, "call": 1}
 EACH_BATCH = 20_000
 RIVAL_MODES = {"each": 1, "stream": 1, "kinds": 1, "batch": 1_000}
@@ -59,13 +59,13 @@ def workloads_of(names: Sequence[str], mode: str) -> tuple[str, ...]:
     return (*whole, *parts)
 
 
-def run_all(options: Options, tell: Callable[[Run], None]) -> list[Run]:
-    """Run everything in turns; `tell` hears of each run when it is done."""
+def run_all(options: Options, report: Callable[[Run], None]) -> list[Run]:
+    """Run everything in turns; `report` gets each run when it is done."""
     runs: list[Run] = []
     for _ in range(options.repeat):
         for workload in options.workloads:
             for run in _turn(options, workload):
-                tell(run)
+                report(run)
                 runs.append(run)
     return runs
 

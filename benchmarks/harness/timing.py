@@ -74,30 +74,30 @@ def apply_all(
 
     All are prepared before; what is `enough` is asked after each of them.
     """
-    took, total, done = list[float](), Tally(), 0
+    ends, total, done = list[float](), Tally(), 0
     prepared, diffs = [prepare(batch) for batch in batches], [diffs_in(batch) for batch in batches]
     gc.collect()
     start = perf_counter()
     for batch, count in zip(prepared, diffs, strict=True):
         total += apply(batch)
-        took.append(perf_counter() - start)
+        ends.append(perf_counter() - start)
         done += count
-        if enough(done, took[-1]):
+        if enough(done, ends[-1]):
             break
-    return Timed(took, diffs[: len(took)], total)
+    return Timed(ends, diffs[: len(ends)], total)
 
 
 def with_figures(run: Run, timed: Timed, *, base_rows: int, load_s: float) -> Run:
     """Add to a run what the clock gave."""
-    diffs, took = sum(timed.diffs), timed.seconds[-1] if timed.seconds else 0.0
+    diffs, whole_s = sum(timed.diffs), timed.seconds[-1] if timed.seconds else 0.0
     first, last = _tenths(timed)
     return replace(
         run,
         diffs=diffs,
-        seconds=round(took, 6),
-        diffs_per_s=rate(diffs, took),
+        seconds=round(whole_s, 6),
+        diffs_per_s=rate(diffs, whole_s),
         tuples=timed.tally.tuples,
-        tuples_per_s=rate(timed.tally.tuples, took),
+        tuples_per_s=rate(timed.tally.tuples, whole_s),
         checksum=str(timed.tally.checksum),
         base_rows=base_rows,
         load_s=round(load_s, 6),

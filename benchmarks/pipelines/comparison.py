@@ -68,8 +68,7 @@ class Line:
 def compare(options: Options) -> None:
     """Measure everything, print a table or lines, and save them."""
     lines = []
-    asked = cases(options.workloads or WORKLOADS, options.batch, options.size)
-    for case in asked:
+    for case in cases(options.workloads or WORKLOADS, options.batch, options.size):
         with TemporaryDirectory() as folder:
             data = (options.data or Path(folder)) / case.name
             for line in measure(case, data, Path(folder) / "diffs", rounds=options.repeat):
@@ -109,19 +108,19 @@ def measure(case: Case, data: Path, diffs: Path, *, rounds: int) -> list[Line]:
     write_files(diffs, list(micro_batches(inputs, case)))
     measured = Measured(Feed(join.declared(), join, inputs.tables, diffs))
     seconds: dict[str, list[float]] = {}
-    told: dict[str, Tally] = {}
+    tallies: dict[str, Tally] = {}
     try:
         for number, (system, found) in enumerate(measured.rounds(WARM_UP + rounds)):
-            told[system] = found.told
+            tallies[system] = found.tally
             if number >= WARM_UP * len(SYSTEMS):
                 seconds.setdefault(system, []).extend(found.seconds)
     finally:
         measured.close()
-    if told["hand"] != told["ours"]:
+    if tallies["hand"] != tallies["ours"]:
         raise JoinGraphError(
-            f"{case.workload}: {told['hand']} by hand, {told['ours']} by joingraph"
+            f"{case.workload}: {tallies['hand']} by hand, {tallies['ours']} by joingraph"
         )
-    return [line(case, system, seconds, (told[system], inputs.base_rows)) for system in seconds]
+    return [line(case, system, seconds, (tallies[system], inputs.base_rows)) for system in seconds]
 
 
 def micro_batches(inputs: Inputs, case: Case) -> Iterator[Mapping[str, pa.Table]]:
@@ -137,23 +136,23 @@ def micro_batches(inputs: Inputs, case: Case) -> Iterator[Mapping[str, pa.Table]
 
 
 def line(
-    case: Case, system: str, seconds: Mapping[str, list[float]], said: tuple[Tally, int]
+    case: Case, system: str, seconds: Mapping[str, list[float]], found: tuple[Tally, int]
 ) -> Line:
     """Sum up what a system did."""
-    told, base_rows = said
-    took_s, empty_s = median(seconds[system]), median(seconds["empty"])
-    own_s = took_s - empty_s
+    tally, base_rows = found
+    batch_s, empty_s = median(seconds[system]), median(seconds["empty"])
+    own_s = batch_s - empty_s
     return Line(
         workload=case.workload,
         system=system,
         batch=case.batch,
         base_rows=base_rows,
-        batch_ms=round(1000 * took_s, 1),
+        batch_ms=round(1000 * batch_s, 1),
         own_ms=round(1000 * own_s, 1),
         own_diffs_per_s=round(case.batch / own_s) if own_s > 0 else None,
         micro_batches=len(seconds[system]),
-        tuples=told.tuples,
-        checksum=str(told.checksum),
+        tuples=tally.tuples,
+        checksum=str(tally.checksum),
     )
 
 

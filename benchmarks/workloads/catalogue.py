@@ -242,8 +242,8 @@ def _read_kind(view: JoinView, folder: Path, *, kind: str) -> Inputs:
         values, first = np.unique(base[table][key], return_index=True)
         chosen = rng.permutation(len(values))[: min(count, len(values) // 2)]
         diffs = _rows(base[table], first[chosen])
-        kept = np.flatnonzero(~np.isin(base[table][key], values[chosen]))
-        base[table] = _rows(base[table], kept)
+        rest = np.flatnonzero(~np.isin(base[table][key], values[chosen]))
+        base[table] = _rows(base[table], rest)
     if kind.startswith("D"):
         base[table] = _stacked(base[table], diffs)
         return Inputs(_tables(base), [Entry("delete", table, _table(diffs))])

@@ -198,10 +198,10 @@ def bars(rates: tuple[float, ...]) -> str:
 def summary(frame: Frame, stats: Mapping[str, object]) -> str:
     """Return what the demo has shown."""
     size = stats.get("bytes")
-    kept = f" in {size / 2**20:,.1f} MiB" if isinstance(size, int) else ""
+    memory = f" in {size / 2**20:,.1f} MiB" if isinstance(size, int) else ""
     return (
         f"\nIn {frame.elapsed_s:.1f} s, {frame.diffs:,} diffs of base tables became "
         f"{frame.view_diffs:,} view diffs.\n"
         f"The view now has {frame.view_rows:,} rows; none is stored. "
-        f"The join graph they are read from\nholds {frame.base_rows:,} base rows{kept}."
+        f"The join graph they are read from\nholds {frame.base_rows:,} base rows{memory}."
     )

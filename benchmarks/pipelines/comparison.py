@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -32,6 +31,7 @@ WORKLOADS = ("fanout_10", "q3")
 COUNTED = {1_000: 10, 50_000: 3}  # diffs in a micro-batch -> how many of them are timed in a round
 GROWN = {"small": 1, "large": 10}  # --size -> how large base tables are
 WARM_UP = 6  # rounds: until then much of what takes time is Java that is not compiled yet
+Line = dict[str, Any]  # what a system did in one case
 
 
 class Case(NamedTuple):
@@ -48,23 +48,6 @@ class Case(NamedTuple):
         return f"{self.workload}-{self.batch}-{self.size.users}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Line:
-    """What a system did in one case; `own_ms` is what it took beyond `empty`."""
-
-    workload: str
-    mode: str = "pipeline"
-    system: str
-    batch: int
-    base_rows: int
-    batch_ms: float
-    own_ms: float
-    own_diffs_per_s: float | None
-    micro_batches: int
-    tuples: int
-    checksum: str
-
-
 def compare(options: Options) -> None:
     """Measure everything, print a table or lines, and save them."""
     lines = []
@@ -72,10 +55,10 @@ def compare(options: Options) -> None:
         with TemporaryDirectory() as folder:
             data = (options.data or Path(folder)) / case.name
             for line in measure(case, data, Path(folder) / "diffs", rounds=options.repeat):
-                print(json.dumps(asdict(line)) if options.json else shown(line), flush=True)
+                print(json.dumps(line) if options.json else shown(line), flush=True)
                 lines.append(line)
     if options.save:
-        path = save_lines([asdict(each) for each in lines], options.save, "pipeline")
+        path = save_lines(lines, options.save, "pipeline")
         print(f"saved as {path}")
 
 
@@ -138,27 +121,28 @@ def micro_batches(inputs: Inputs, case: Case) -> Iterator[Mapping[str, pa.Table]
 def line(
     case: Case, system: str, seconds: Mapping[str, list[float]], found: tuple[Tally, int]
 ) -> Line:
-    """Sum up what a system did."""
+    """Sum up what a system did in one case; `own_ms` is what it took beyond `empty`."""
     tally, base_rows = found
     batch_s, empty_s = median(seconds[system]), median(seconds["empty"])
     own_s = batch_s - empty_s
-    return Line(
-        workload=case.workload,
-        system=system,
-        batch=case.batch,
-        base_rows=base_rows,
-        batch_ms=round(1000 * batch_s, 1),
-        own_ms=round(1000 * own_s, 1),
-        own_diffs_per_s=round(case.batch / own_s) if own_s > 0 else None,
-        micro_batches=len(seconds[system]),
-        tuples=tally.tuples,
-        checksum=str(tally.checksum),
-    )
+    return {
+        "workload": case.workload,
+        "mode": "pipeline",
+        "system": system,
+        "batch": case.batch,
+        "base_rows": base_rows,
+        "batch_ms": round(1000 * batch_s, 1),
+        "own_ms": round(1000 * own_s, 1),
+        "own_diffs_per_s": round(case.batch / own_s) if own_s > 0 else None,
+        "micro_batches": len(seconds[system]),
+        "tuples": tally.tuples,
+        "checksum": str(tally.checksum),
+    }
 
 
 def shown(line: Line) -> str:
     """Write a line for people."""
     return (
-        f"{line.workload:10} {line.batch:>6,} diffs, {line.base_rows:>10,} base rows, "
-        f"{line.system:5}: {line.batch_ms:8,.1f} ms a micro-batch, {line.own_ms:8,.1f} its own"
+        "{workload:10} {batch:>6,} diffs, {base_rows:>10,} base rows, "
+        "{system:5}: {batch_ms:8,.1f} ms a micro-batch, {own_ms:8,.1f} its own".format(**line)
     )

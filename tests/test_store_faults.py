@@ -19,6 +19,7 @@ from joingraph.common import atomic_file
 from joingraph.storage.attempt import Attempt
 from joingraph.storage.disk import files, log
 from joingraph.storage.disk.disk import Disk
+from joingraph.storage.memory import Memory
 from tests import ENGINES
 from tests.faults import Faults, of_the_system
 
@@ -340,6 +341,34 @@ def test_what_a_handler_raises_while_an_interrupted_batch_is_settled_is_no_failu
     with pytest.raises(jg.StoreError, match="of a handler"):
         graph._live.change(refused)
     assert (graph.count(), graph.insert("r", [(1, 1)]).seq) == (0, 1)
+
+
+def test_what_a_handler_raises_while_view_diffs_are_forgotten_comes_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = jg.JoinGraph(VIEW, engine="reference")
+    with monkeypatch.context() as patch:
+        patch.setattr(Memory, "forget", Mock(side_effect=jg.StoreError("of a handler")))
+        with pytest.raises(jg.StoreError, match="of a handler"):
+            graph.insert("r", [(1, 1)])
+    assert (graph.seq, graph.count()) == (1, 1)
+
+
+def test_a_segment_that_cannot_be_removed_is_removed_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with made(tmp_path / "graph") as graph:
+        graph.subscribe("late")
+        graph.snapshot()
+        graph.insert("r", [(1, 1), (1, 2)])
+        graph.snapshot()
+        assert len(list((tmp_path / "graph").glob("log-*"))) > 1
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "unlink", os.rmdir)  # which a file is not
+            graph.unsubscribe("late")
+        assert "it will be tried again" in caplog.text
+        graph.insert("r", [(2, 1), (2, 2)])
+        assert len(list((tmp_path / "graph").glob("log-*"))) == 1
 
 
 def refused(attempt: Attempt) -> None:

@@ -211,14 +211,9 @@ class Journal:
         self.note(record, number)
         self._commit = None
         if record.kind in ("ack", "drop") or not self.state.subscribers:
-            self._forget_some()
-
-    def _forget_some(self) -> None:
-        """Let go of view diffs; if that fails, the record is logged all the same."""
-        try:
-            self.forget()
-        except StoreError as error:
-            log.warning("%s; it will be tried again", error)
+            failure = self._forget()
+            if failure is not None:  # the record is logged all the same
+                log.warning("%s; it will be tried again", failure)
 
     def note(self, record: Record, number: int) -> None:
         """Take note of a record that is in the store; once more changes nothing."""
@@ -239,10 +234,16 @@ class Journal:
             self._last_remade = record.seq
 
     def forget(self) -> None:
-        """Let go of view diffs that all subscribers have."""
+        """Let go of view diffs that all subscribers have; raise if some stay."""
+        failure = self._forget()
+        if failure is not None:
+            raise failure
+
+    def _forget(self) -> StoreError | None:
+        """Let go of view diffs that all subscribers have; return why some stay."""
         wanted = self.state.wanted_after()
         self._pending = [] if wanted is None else self._pending[self._after(wanted) :]
-        self.store.forget(self._pending[0].number if self._pending else EVERY_NUMBER)
+        return self.store.forget(self._pending[0].number if self._pending else EVERY_NUMBER)
 
     def _after(self, seq: int) -> int:
         """Find the first batch behind a number among those pending."""

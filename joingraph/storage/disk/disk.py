@@ -298,13 +298,15 @@ class Disk:
         since = change if change > self.found.number else 0
         return Moment(self.path, self.found.number, since, self.identity.graph)
 
-    def forget(self, before: int) -> None:
+    def forget(self, before: int) -> StoreError | None:
         """Remove the log's segments that neither the snapshot nor a subscriber needs."""
-        oldest = self.writing.forget(min(before, self.found.number + 1))
+        failure = self.writing.forget(min(before, self.found.number + 1))
+        oldest = self.writing.oldest
         if oldest > self._oldest:
             for number in [n for n, at in self._answers.items() if at[0] < oldest]:
                 del self._answers[number]
             self._oldest = oldest
+        return failure
 
     def close(self, *, complete: bool) -> None:
         """Let go of the folder; once more, if acknowledged records could not be written."""

@@ -176,6 +176,17 @@ def cut(file: File, length: int, path: Path) -> None:
         os.ftruncate(file.fileno(), length)
 
 
+def try_unlink(path: Path) -> StoreError | None:
+    """Remove a file, if it is there; return the system's failure, and raise what is not its own."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        if is_foreign(error):
+            raise
+        return StoreError(f"cannot remove {path}: {error.strerror or error}")
+    return None
+
+
 def unlink(path: Path) -> None:
     """Remove a file, if it is there."""
     with doing("remove", path):

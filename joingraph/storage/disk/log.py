@@ -228,16 +228,23 @@ class Log:
         if self._firsts[-1] != first:
             self._firsts.append(first)
 
-    def forget(self, before: int) -> int:
-        """Remove segments all of whose records have smaller numbers; gives the oldest left.
+    @property
+    def oldest(self) -> int:
+        """The first segment that is still there."""
+        return self._firsts[0]
+
+    def forget(self, before: int) -> StoreError | None:
+        """Remove segments all of whose records have smaller numbers; return why one stays.
 
         It is called after every batch, so what is left goes then.
         """
         for _ in range(REMOVED_AT_ONCE):
             if len(self._firsts) > 1 and self._firsts[1] <= before:
-                files.unlink(self.folder.segment(self._firsts[0]))
+                failure = files.try_unlink(self.folder.segment(self.oldest))
+                if failure is not None:
+                    return failure
                 del self._firsts[0]
-        return self._firsts[0]
+        return None
 
     def check(self) -> None:
         """Refuse to go on after a failure."""

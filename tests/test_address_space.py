@@ -12,7 +12,10 @@ import pytest
 
 import joingraph as jg
 from joingraph.engines.compiled.engine import CompiledEngine
+from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.memory import image, regions, reserved
+from joingraph.graph.compiled.memory.tables import grown, slots_of
+from joingraph.graph.compiled.vertex_table import FIRST_INDEX
 from tests.kernel_twins import Feed, Twins
 from tests.shapes import SHAPES
 from tests.test_store_arrays import VIEW, feed, rows
@@ -59,6 +62,26 @@ def test_a_large_graph_moves_no_more() -> None:
     graph.load({"follower": [("ann", 7)]})
     assert engine.memory.heap.address == large
     assert graph.count() == 60_000
+    graph.check()
+
+
+def test_an_index_grows_as_its_bounds_say() -> None:
+    """Fourfold while it is small, then twofold."""
+    graph = jg.JoinGraph(VIEW, engine="compiled")
+    engine = graph.engine
+    assert isinstance(engine, CompiledEngine)
+    memory, slots, count = engine.memory, [FIRST_INDEX], 0
+    for more in (600, 100, 2_000, 40_000, 1_000, 200_000, 150_000):
+        bound = grown(slots[-1], count + more)
+        ids = range(count, count + more)
+        topics = pa.table({"topic": ids, "name": ["x"] * more, "score": [1.0] * more})
+        graph.insert("topic", topics)
+        count += more
+        found = [memory.vertex(number) for number in range(len(memory.layout.vertices))]
+        (vertex,) = (vd for vd in found if vd[f.V_LIVE] == count)
+        slots.append(slots_of(vertex))
+        assert grown(slots[-2], count - 1) == slots[-1] <= bound
+    assert slots == [1 << log2 for log2 in (10, 10, 12, 12, 16, 18, 19, 20)]
     graph.check()
 
 

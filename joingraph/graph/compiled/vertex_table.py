@@ -15,6 +15,7 @@ from joingraph.graph.compiled.machine.kernel import kernel, ld, mix, prefetch, s
 
 FIRST_INDEX = 1 << 10  # slots
 INDEX_WORDS = 1 << 31  # of all indexes that one table can have, each behind the last
+DOUBLED_FROM = 1 << 18  # slots: a smaller index grows fourfold
 
 
 @small
@@ -171,9 +172,13 @@ def take_record(vd: int) -> int:
 
 @kernel
 def grow_index(vd: int) -> None:
-    """Double the index; its slots, read in order, are written in two runs."""
+    """Enlarge the index, fourfold while it is small: so half as many slots move on the way up.
+
+    Its slots, read in order, are written in as many runs as it grows by.
+    """
     old, capacity = ld(vd, f.V_INDEX), ld(vd, f.V_MASK) + 1
-    index, mask = ld(vd, f.V_INDEX_BASE) + 2 * capacity * 8, 2 * capacity - 1
+    larger = (4 if capacity < DOUBLED_FROM else 2) * capacity
+    index, mask = ld(vd, f.V_INDEX_BASE) + larger * 8, larger - 1
     for place in range(capacity):
         slot = ld(old, place)
         if slot:

@@ -2,7 +2,7 @@
 
     records, nodes    of values and rows that are new, less those that are free
     blocks            of each capacity that a list grows through, less the free ones of that shape
-    slots             of tables that double
+    slots             of tables that grow
 
 A list grows by doubling. A large block takes memory only where it has been touched: so a list in
 one counts by its rows, and the pages of a large block that is free are given back.
@@ -20,6 +20,7 @@ from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.layout import AliasLayout, Link
 from joingraph.graph.compiled.lists import count_free
 from joingraph.graph.compiled.memory.reserved import Words, lent
+from joingraph.graph.compiled.memory.tables import grown
 from joingraph.graph.compiled.op_rows import came, rows_of
 
 WORD = 8
@@ -56,7 +57,8 @@ class Allotment:
         for link in alias.links:
             self.at_link(alias, link, found.values[link.vertex], rows)
         slots, places = int(memory.words[f.PLACES_MASK]) + 1, int(memory.words[f.PLACE_COUNT])
-        most = 16 * max(0, grown(slots, places + len(rows)) - slots) if places else 0
+        doubled = grown(slots, places + len(rows), doubled_from=0)
+        most = 16 * max(0, doubled - slots) if places else 0
         if alias.kind == f.NODE:
             ad = memory.alias(number)
             free = int(ad[f.A_NEXT] - ad[f.A_ROWS])
@@ -125,10 +127,3 @@ def untouched_bytes(walker: Walker) -> int:
             spare = ((1 << (sized >> 40)) >> 1) - (sized & f.LENGTH)
             untouched += seat.columns * int(np.maximum(spare * WORD - page, 0).sum())
     return untouched
-
-
-def grown(slots: int, used: int) -> int:
-    """Return how many slots a table has that doubles when it is two thirds full."""
-    while 3 * (used + 1) > 2 * (slots - 1):
-        slots *= 2
-    return slots

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from joingraph.common.errors import LimitError
-from joingraph.engines.compiled.sizes.allotting import WORD, Allotment, grown, untouched_bytes
+from joingraph.engines.compiled.sizes.allotting import WORD, Allotment, untouched_bytes
 from joingraph.engines.compiled.sizes.size import sizes
 from joingraph.expressions.texts import is_text
 from joingraph.filters.compiled.rows_to_ops import Feed, Feeder
@@ -25,6 +25,7 @@ from joingraph.generators.compiled.reads.column_walk import Walker
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.layout import AliasLayout
 from joingraph.graph.compiled.memory.reserved import Words
+from joingraph.graph.compiled.memory.tables import grown
 from joingraph.graph.compiled.op_rows import came
 from joingraph.tables.batch import Entry
 

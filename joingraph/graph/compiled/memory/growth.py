@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.layout import VertexLayout
 from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
-from joingraph.graph.compiled.memory.regions import table_bytes
 from joingraph.graph.compiled.memory.reserved import Words
-from joingraph.graph.compiled.memory.tables import table_needs
+from joingraph.graph.compiled.memory.tables import grown, table_needs
 from joingraph.graph.compiled.ops import SLOT_WORDS, slots_for
 
 if TYPE_CHECKING:
@@ -35,6 +34,7 @@ def needed(memory: GraphMemory, ops: int) -> list[int]:
     vertices = [memory.vertex(number) for number in range(len(layout.vertices))]
     entries = max(sum(link.seat.columns for link in alias.links) for alias in layout.aliases)
     tables = [table_needs(vd, ops) for vd in vertices]
+    places = int(words[f.PLACES_MASK]) + 1
     stacked = [
         (int(vd[f.V_NEXT]) + ops) * STACKED_BYTES * followers(vertex)
         for vd, vertex in zip(vertices, layout.vertices, strict=True)
@@ -44,7 +44,7 @@ def needed(memory: GraphMemory, ops: int) -> list[int]:
         *(records for records, _ in tables),
         *(8 * (int(ad[f.A_NEXT]) + ops) * int(ad[f.A_STRIDE]) for ad in nodes_of(memory)),
         *(index for _, index in tables),
-        table_bytes(int(words[f.PLACES_MASK]) + 1, most_places(memory, ops), 16),
+        2 * 16 * grown(places, most_places(memory, ops), doubled_from=0),
         sum(stacked),
         8 * SLOT_WORDS * slots_for(ops),
     ]

@@ -125,13 +125,3 @@ class Regions:
             size if need <= size else 1 << (times * need - 1).bit_length()
             for need, size in zip(needs, self.sizes, strict=True)
         ]
-
-
-def table_bytes(slots: int, used: int, slot_bytes: int) -> int:
-    """Return how far a table of so many entries reaches (graph/compiled/vertex_table.py).
-
-    A larger one lies behind it.
-    """
-    while 3 * (used + 1) > 2 * (slots - 1):
-        slots *= 2
-    return 2 * slots * slot_bytes

@@ -9,11 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.memory.regions import Regions, table_bytes
+from joingraph.graph.compiled.memory.regions import Regions
 from joingraph.graph.compiled.memory.reserved import Region, Words, reserve
-from joingraph.graph.compiled.vertex_table import FIRST_INDEX
+from joingraph.graph.compiled.vertex_table import DOUBLED_FROM, FIRST_INDEX
 
 Bytes = tuple[int, int]  # of a region that are filled: from where, how many
+
+
+def grown(slots: int, used: int, doubled_from: int = DOUBLED_FROM) -> int:
+    """Return how many slots a table will have for so many entries: two thirds full, it grows."""
+    while 3 * (used + 1) > 2 * (slots - 1):
+        slots *= 4 if slots < doubled_from else 2
+    return slots
 
 
 def slots_of(vd: Words) -> int:
@@ -24,7 +31,8 @@ def slots_of(vd: Words) -> int:
 def table_needs(vd: Words, ops: int) -> tuple[int, int]:
     """Bound the bytes of a table's records, and of its index, after the next ops."""
     records = 8 * (int(vd[f.V_NEXT]) + ops) * int(vd[f.V_STRIDE])
-    return records, table_bytes(slots_of(vd), int(vd[f.V_LIVE]) + ops, 8)
+    slots = grown(slots_of(vd), int(vd[f.V_LIVE]) + ops)
+    return records, 2 * 8 * slots  # the smaller ones lie before it
 
 
 def table_used(vd: Words) -> tuple[Bytes, Bytes]:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.layout import AliasLayout
 from joingraph.graph.compiled.machine.kernel import kernel, ld, ldb, small, sto
+from joingraph.graph.compiled.memory.leases import leased
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
 from joingraph.graph.compiled.vertex_table import copy_words
 
@@ -49,7 +50,8 @@ def matrix_of(columns: Sequence[Words], length: int) -> Words:
 
 def lay(columns: Sequence[Strided], length: int) -> tuple[Words, int]:
     """Put columns side by side; also return which holds the NULL word as a value, or -1."""
-    matrix = (np.empty if columns else np.zeros)((length, max(1, len(columns))), np.int64)
+    shape = length, max(1, len(columns))
+    matrix = leased(shape) if columns else np.zeros(shape, np.int64)
     args = np.array([each[:STRIDED_WORDS] for each in columns], np.int64)
     memory = [each for column in columns for each in column.memory]
     with lent(args, matrix, *memory):
@@ -81,7 +83,7 @@ def lay_words(args: int, matrix: int, count: int, length: int) -> int:
 
 def ops_alike(alias: int, diffs: Words, kind: int, matrix: Words) -> Words:
     """Write ops of one kind, one for each row of a matrix."""
-    ops, diffs = np.empty((len(diffs), f.OP_WORDS), np.int64), np.ascontiguousarray(diffs)
+    ops, diffs = leased((len(diffs), f.OP_WORDS)), np.ascontiguousarray(diffs)
     args = [alias, kind, address_of(matrix), matrix.strides[0]]
     with lent(ops, diffs):
         write_ops(address_of(ops), address_of(diffs), len(ops), np.array(args))
@@ -113,7 +115,7 @@ def paired_ops(
     """Pair the sides of updates: what passes on one side only is a delete or an insert."""
     length, width = len(diffs), pre.words.shape[1]
     matrix = np.zeros((length, 2 * width), np.int64)
-    ops = np.empty((length, f.OP_WORDS), np.int64)
+    ops = leased((length, f.OP_WORDS))
     arrays = [np.ascontiguousarray(each) for each in (diffs, *pre, *post)]
     with lent(matrix, ops, *arrays):
         places = [address_of(each) for each in arrays]
@@ -158,7 +160,7 @@ def merged_ops(parts: Sequence[Words], diffs: int) -> Words:
     if len(parts) == 1:
         return parts[0]
     parts = [np.ascontiguousarray(part) for part in parts if len(part)]
-    ops = np.empty((sum(map(len, parts)), f.OP_WORDS), np.int64)
+    ops = leased((sum(map(len, parts)), f.OP_WORDS))
     places = np.zeros(diffs + 1, np.int64)
     if parts:
         with lent(ops, places, *parts):

@@ -1,9 +1,6 @@
 """Blocks that Arrow arrays lie in, filled again once no array refers to them.
 
-    take -> kernels fill it -> lend -> arrays over it -> the last of them dies -> take ...
-
-To copy a block would cost as much as to fill it, and new memory more than either: the system has
-to find and to clear each page of it. Memory that has just been read is the quickest to write.
+To copy a block would cost as much as to fill it, and new memory more than either (leases.py).
 A block with few rows is copied all the same: a caller that keeps them should not keep all of it.
 
     block    COLUMN_STRIDE words a column | segments
@@ -13,50 +10,22 @@ A graph has a block while it runs a batch; between batches blocks are the proces
 
 from __future__ import annotations
 
-import ctypes
-import weakref
-
-import numpy as np
-
 from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.memory.leases import Stretches
 from joingraph.graph.compiled.memory.path_blocks import Paths, read_block
-from joingraph.graph.compiled.memory.reserved import Region, Words, reserve
+from joingraph.graph.compiled.memory.reserved import Region, Words
 
 WORTH_LENDING_ROWS = f.BLOCK_LIMIT
 KEPT_BLOCKS = 4  # of one width, for the next batches
 _pools: dict[int, Blocks] = {}
 
 
-class Blocks:
-    """Blocks of one width: so many are kept for use again, the others are given back."""
+class Blocks(Stretches):
+    """Blocks of one width."""
 
     def __init__(self, columns: int, kept: int) -> None:
-        self.segments, self.kept = f.COLUMN_STRIDE * max(1, columns) + 64, kept
-        self.words = self.segments + f.SEGMENT_WORDS * (f.BLOCK_ROWS + 8)
-        self.free: list[Region] = []
-
-    def take(self) -> Region:
-        """Return a block that has no other user."""
-        try:
-            return self.free.pop()
-        except IndexError:  # another thread may have taken the last one
-            return reserve(self.words)
-
-    def lend(self, block: Region) -> Words:
-        """Give a block's words; it comes back when they, and all that lies over them, are gone."""
-        lease = (ctypes.c_ubyte * (8 * self.words)).from_address(block.address)
-        weakref.finalize(lease, self.give, block).atexit = False
-        return np.frombuffer(memoryview(lease).cast("B"), np.int64)
-
-    def close(self) -> None:
-        """Keep no block from here on."""
-        self.kept = 0
-        self.free.clear()
-
-    def give(self, block: Region) -> None:
-        """Take back a block that no array refers to."""
-        if len(self.free) < self.kept:
-            self.free.append(block)
+        self.segments = f.COLUMN_STRIDE * max(1, columns) + 64
+        super().__init__(self.segments + f.SEGMENT_WORDS * (f.BLOCK_ROWS + 8), kept)
 
 
 def pool(columns: int) -> Blocks:

@@ -22,7 +22,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from joingraph.expressions import texts
-from joingraph.expressions.words import normal
+from joingraph.expressions.texts import is_text
+from joingraph.expressions.tree import Column, Expression
+from joingraph.expressions.words import FLOATS, normal
 from joingraph.filters.compiled.keyed_rows import Sides, is_by_key, resolve
 from joingraph.filters.conditions import BaseColumns, passing
 from joingraph.filters.images import computed, without_null
@@ -38,6 +40,9 @@ from joingraph.plan.model import AliasPlan, Plan
 from joingraph.tables.batch import Entry, Refused
 
 Diffs = Sequence[range]  # base diffs, by their numbers in the batch
+MANY = 1 << 17
+NUMBERS: Words = np.arange(MANY)
+NUMBERS.flags.writeable = False
 
 
 class Part(NamedTuple):
@@ -90,6 +95,10 @@ class Feeder:
         self.flat_keys = [
             [each for vertex in alias.keys for each in vertex] for alias in plan.aliases
         ]
+        self.plain = [
+            plain_columns(alias, keys)
+            for alias, keys in zip(plan.aliases, self.flat_keys, strict=True)
+        ]
 
     def feed(self, entries: Sequence[Entry]) -> Feed:
         """Filter a batch and make its ops."""
@@ -129,12 +138,26 @@ class Feeder:
 
     def side(self, alias: AliasPlan, table: pa.Table) -> Side:
         """Let rows through and turn what the alias keeps of them into words."""
+        if (whole := self.side_of_all(alias.index, table)) is not None:
+            return whole
         sides = [self.side_of(alias, piece) for piece in texts.pieces(table)]
         if len(sides) == 1:
             return sides[0]
         firsts = np.cumsum([0, *(len(piece) for piece in texts.pieces(table))])
         numbers = [each.numbers + first for each, first in zip(sides, firsts, strict=False)]
         return Side(np.concatenate(numbers), np.concatenate([each.words for each in sides]))
+
+    def side_of_all(self, alias: int, table: pa.Table) -> Side | None:
+        """Turn all rows into words at once, if the alias keeps all and no more than columns."""
+        if (names := self.plain[alias]) is None:
+            return None
+        columns = [one_array(table.column(name)) for name in names]
+        keys = len(self.flat_keys[alias])
+        if any(each.null_count for each in columns[:keys]):
+            return None
+        self.nulls.note(alias, columns[keys:])
+        words = rows_of_words(columns, table.num_rows, self.interner, keys=keys)
+        return Side(first_numbers(table.num_rows), words)
 
     def side_of(self, alias: AliasPlan, table: pa.Table) -> Side:
         """Do so with rows whose text fits one array a column."""
@@ -151,6 +174,24 @@ class Feeder:
         return Side(numbers, words)
 
 
+def plain_columns(alias: AliasPlan, keys: Sequence[Expression]) -> tuple[str, ...] | None:
+    """Name the columns that an alias keeps as they are, of every row; or None if it does not.
+
+    Texts may have to be cut into pieces, and a float that joins has one zero of two.
+    """
+    kept = [*keys, *alias.projected]
+    columns = [each for each in kept if isinstance(each, Column) and not is_text(each.type)]
+    normalised = any(each.type.id in FLOATS for each in keys)
+    if alias.conditions or normalised or len(columns) < len(kept):
+        return None
+    return tuple(each.name for each in columns)
+
+
+def one_array(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array; mostly it is one."""
+    return column.chunk(0) if column.num_chunks == 1 else texts.whole(column)
+
+
 def ops_of_side(alias: int, diffs: Diffs, kind: int, side: Side) -> Words:
     """Write the ops of rows that all come, or all go."""
     numbers = numbers_of(diffs)
@@ -160,8 +201,15 @@ def ops_of_side(alias: int, diffs: Diffs, kind: int, side: Side) -> Words:
 
 def numbers_of(diffs: Diffs) -> Words:
     """Number base diffs one by one."""
+    if len(diffs) == 1 and diffs[0].start == 0:
+        return first_numbers(diffs[0].stop)
     spans = [np.arange(each.start, each.stop) for each in diffs]
     return spans[0] if len(spans) == 1 else np.concatenate(spans)
+
+
+def first_numbers(count: int) -> Words:
+    """Return the numbers below one; mostly they are written already, and stay so."""
+    return NUMBERS[:count] if count <= MANY else np.arange(count)
 
 
 def alike(entries: Sequence[Entry], apart: Container[str]) -> Iterator[tuple[Entry, Diffs]]:

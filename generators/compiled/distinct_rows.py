@@ -22,12 +22,6 @@ from joingraph.graph.compiled.memory.path_blocks import Paths
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
 
 
-def are_single(ops: Words) -> bool:
-    """True if every base diff is felt by one alias only."""
-    diffs = ops[:, O_DIFF]
-    return bool((diffs[1:] > diffs[:-1]).all())
-
-
 def in_pairs(paths: Paths, told: Sequence[int], ops: Words) -> Folded:
     """Put the rows after a move next to those before it; moves that the view does not show go.
 

@@ -17,12 +17,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from joingraph.generators.compiled.distinct_rows import all_distinct, are_single, in_pairs
+from joingraph.generators.compiled.distinct_rows import all_distinct, in_pairs
 from joingraph.generators.compiled.fold import DELETED, INSERTED, Folded, effects_of, fold
 from joingraph.generators.compiled.outputs import Outputs
 from joingraph.graph.compiled.fields import MOVE, O_DIFF, O_KIND, UPDATE
 from joingraph.graph.compiled.memory.path_blocks import Paths, joined
 from joingraph.graph.compiled.memory.reserved import Words
+from joingraph.graph.compiled.op_rows import SHARED, bit_of, kinds_of
 from joingraph.view_diffs.view_diff import WORDS, DiffRows
 
 MANY = 1 << 17
@@ -49,14 +50,14 @@ class ViewDiffs:
 
     def __init__(self, outputs: Outputs, ops: Words) -> None:
         self.outputs, self.ops = outputs, ops
-        kinds = ops[:, O_KIND]
-        self.moves = bool((kinds == MOVE).any())
-        self.plain = outputs.are_slots and are_single(ops)
+        self.kinds = kinds_of(ops)
+        self.moves = bool(self.kinds & bit_of(MOVE))
+        self.plain = outputs.are_slots and not self.kinds & SHARED
         if self.moves:
             self.plain &= outputs.told_apart and not outputs.plan.residuals
         # From before to after an update of join attributes, a key that others tell may change.
         self.distinct = outputs.all_keyed or (
-            outputs.told_apart and not bool((kinds == UPDATE).any())
+            outputs.told_apart and not self.kinds & bit_of(UPDATE)
         )
 
     def rows(self, parts: Sequence[Paths], *, paired: bool = True) -> DiffRows:

@@ -139,14 +139,16 @@ class CompiledEngine(Indexed):
     def _applied(self, batch: Admitted, *, generate: bool, silent: int) -> Applied:
         """Apply what was admitted, the first entries in silence."""
         ops, matrices = batch.ops, batch.feed.matrices
-        quiet = int(np.searchsorted(ops[:, f.O_DIFF], sum(batch.feed.lengths[:silent])))
-        work = self._begin()
-        if quiet:
+        work, quiet = self._begin(), 0
+        if silent:
+            quiet = int(np.searchsorted(ops[:, f.O_DIFF], sum(batch.feed.lengths[:silent])))
             self._carry_out(ops[:quiet], matrices, generate=False)
         parts = self._carry_out(ops[quiet:], matrices, generate=generate)
-        changes = ViewDiffs(self.outputs, ops[quiet:]).rows(parts)
+        view_diffs = ViewDiffs(self.outputs, ops[quiet:])
+        changes = view_diffs.rows(parts)
         self._end(work, ops, matrices)
-        fold = as_it_is if are_different(self.outputs, ops[quiet:]) else partial(net, self.outputs)
+        is_net = are_different(self.outputs, view_diffs.kinds)
+        fold = as_it_is if is_net else partial(net, self.outputs)
         return Applied(changes, batch.refused, fold)
 
     def stream(

@@ -17,6 +17,32 @@ from joingraph.plan.kept_columns import kept_parts
 from joingraph.plan.model import Plan
 
 INVERSE = {f.INSERT: f.DELETE, f.DELETE: f.INSERT}
+SHARED = 1 << 8  # a base diff has several ops
+
+
+def kinds_of(ops: Words) -> int:
+    """Return a bit for each kind of op there is (`bit_of`), and SHARED."""
+    ops = np.ascontiguousarray(ops)
+    with lent(ops):
+        return int(look_over(address_of(ops), len(ops)))
+
+
+def bit_of(kind: int) -> int:
+    """Return the bit of a kind."""
+    return 2 << kind
+
+
+@kernel
+def look_over(op: int, count: int) -> int:
+    """Collect the bits of ops, whose base diffs are in order."""
+    found, last = 0, -1
+    for _ in range(count):
+        found |= 1 << (ld(op, f.O_KIND) + 1)
+        if ld(op, f.O_DIFF) <= last:
+            found |= SHARED
+        last = ld(op, f.O_DIFF)
+        op += f.OP_WORDS * 8
+    return found
 
 
 def rows_of(ops: Words, layout: Layout, alias: int, *, post: bool) -> Words:

@@ -63,5 +63,5 @@ def described(column: pa.Array, interner: Interner, *, is_key: bool) -> list[Str
     any_word = is_key or step > 8  # two words are NULL together
     return [
         Strided(data.address + start * step + 8 * word, step, bits, start, any_word, memory)
-        for word in range(words_of(column.type))
+        for word in range(words_of(column.type) if step > 8 else 1)
     ]

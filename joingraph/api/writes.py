@@ -85,28 +85,46 @@ class Writes:
     ) -> ViewDiff:
         """Apply a batch, or answer as it was answered when its position was applied."""
         live = self._live
-        form = one_of("form", form, FORMS)
         with live.lock:
-            live.begin_writing()
-            source, position = read_position(source, position) or (None, None)
-            again = live.journal.admit(source, position)
-            if again is not None:
-                rows = live.journal.answer(again, live.view.schema)
-                idiffs = self.batches.from_rows((), ())
-                self._durability.wait(again.number)
-                return ViewDiff(Forms(made_of(rows), lambda: idiffs(rows())), again.seq)
-            entries = self._read(batch)
-            kept = live.journal.keeps(source)
-            makes = not self.batches.maintain_only
-            remade = kept and makes and live.journal.remakes(source, self.prompt)
-            form = "rows" if kept else form
-            record = self.batches.batch_of(entries, source, position, remade=remade)
-            is_logged = kept and not remade
-            number, diff = live.change(
-                lambda attempt: self.batches.applied(attempt, record, form, is_logged=is_logged)
-            )
+            made = None
+            if source is None and position is None and form == "rows" and live.is_calm:
+                calls = self.batches.calls
+                if calls is not None:
+                    made = live.call(calls.read, batch, self.batches.called)
+            if made is None:
+                made = self._admitted(batch, one_of("form", form, FORMS), source, position)
+        number, diff = made
         self._durability.wait(number)
         return diff
+
+    def _admitted(
+        self, batch: Diffs, form: str, source: str | None, position: object
+    ) -> tuple[int, ViewDiff]:
+        """Apply a batch, or answer as it was answered when its position was applied."""
+        live = self._live
+        live.begin_writing()
+        source, position = read_position(source, position) or (None, None)
+        again = live.journal.admit(source, position)
+        if again is not None:
+            rows = live.journal.answer(again, live.view.schema)
+            idiffs = self.batches.from_rows((), ())
+            return again.number, ViewDiff(Forms(made_of(rows), lambda: idiffs(rows())), again.seq)
+        return self._applied(batch, form, source, position)
+
+    def _applied(
+        self, batch: Diffs, form: str, source: str | None, position: object
+    ) -> tuple[int, ViewDiff]:
+        """Apply a batch by column."""
+        live = self._live
+        entries, kept = self._read(batch), live.journal.keeps(source)
+        makes = not self.batches.maintain_only
+        remade = kept and makes and live.journal.remakes(source, self.prompt)
+        form = "rows" if kept else form
+        record = self.batches.batch_of(entries, source, position, remade=remade)
+        is_logged = kept and not remade
+        return live.change(
+            lambda attempt: self.batches.applied(attempt, record, form, is_logged=is_logged)
+        )
 
     def what_if(self, batch: Diffs, *, form: str = "rows") -> ViewDiff:
         """Return the view diffs that a batch would make: it is applied and taken back."""

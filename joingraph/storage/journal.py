@@ -99,6 +99,18 @@ class Journal:
             raise StoreError("the graph is closed; open it again")
         self.settle_idle()
 
+    @property
+    def is_calm(self) -> bool:
+        """True if a batch can begin at once: nothing is in doubt, and no subscriber is served."""
+        return (
+            self._is_open
+            and self._commit is None
+            and not self.readonly
+            and self.process == FORKS.process
+            and not self.state.subscribers
+            and not self.busy.locked()
+        )
+
     def turn(self) -> Lock:
         """Return the lock to hold while something is changed; the caller holds the graph's lock.
 
@@ -212,6 +224,12 @@ class Journal:
 
     def _stand(self, record: Record, number: int) -> None:
         """Take note of a record that stands; once more changes nothing."""
+        if record.rows is not None and record.changes is None and not self.state.subscribers:
+            if record.said["source"] is None:  # neither of it can be asked for again
+                self.state.seq, self.changed_at, self._commit = record.seq, number, None
+                if self.store.is_durable:
+                    self._forget_some()
+                return
         self.note(record, number)
         self._commit = None
         if record.kind in ("ack", "drop") or not self.state.subscribers:

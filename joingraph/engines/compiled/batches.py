@@ -179,6 +179,28 @@ class Carrying:
         run.carried = None
         words[f.OP_COUNT] = len(run.ops)
 
+    def begin_call(self, run: Run, state: memoryview) -> None:
+        """Begin a batch whose ops a compiled call will write, as `_start` begins others."""
+        if self.plugs.finished:
+            self.plugs.put_in_place()
+        if self.memory.filling.block is None:
+            self.memory.filling.begin()
+        state[f.OP_COUNT] = state[f.CURSOR] = run.carried = 0
+        self._work = work = Work(is_whole=False)
+        work.runs.append(run)
+        self._under_way = run
+        run.carried = None
+
+    def end_call(self, run: Run, state: memoryview) -> None:
+        """End a batch that a compiled call has carried out; the block stays for the next."""
+        run.carried, self._under_way = state[f.CURSOR], None
+        self._work.is_whole = True
+
+    def rest_of_call(self, run: Run) -> list[Paths]:
+        """Return the paths that a call has left in the block, and those of the ops after it."""
+        words, filling = self.memory.words, self.memory.filling
+        return [*([filling.paths()] if words[f.ROWS] else []), *self._parts(run)]
+
     def _parts(self, run: Run) -> Iterator[Paths]:
         """Run ops until none is left; give the paths of each block."""
         memory, words = self.memory, self.memory.words

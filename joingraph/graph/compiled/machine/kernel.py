@@ -103,6 +103,23 @@ def plug(function: Callable[[int, int, int], int]) -> int:
 _kept: list[Any] = []  # machine code lives as long as its CFunc
 
 
+def address_of_kernel(function: Callable[[int], int]) -> int:
+    """Return the address by which others call a kernel of one argument; they pass three.
+
+    Called so it is compiled for itself alone, and not once more into each of its callers.
+    """
+    if INTERPRETED:
+        PLUGS[id(function)] = lambda a, b, c: function(a)
+        return id(function)
+    return uninterrupted(_address_of, function)
+
+
+def _address_of(dispatcher: Any) -> int:
+    dispatcher.compile((types.int64,))
+    made = dispatcher.overloads[(types.int64,)]
+    return int(made.library.get_pointer_to_function(made.fndesc.llvm_cfunc_wrapper_name))
+
+
 def mix_twin(key: int) -> int:
     """Mix as the machine does: the two halves of a 128-bit product, folded."""
     product = ((key & _ALL) ^ SECRET) * MULTIPLIER

@@ -93,6 +93,11 @@ class Interner:
         """The words that say how full it is."""
         return self._state.words
 
+    @property
+    def address(self) -> int:
+        """The address of these words, which kernels take."""
+        return self._state.address
+
     def find_regions(self) -> None:
         """Write where the regions lie, and the index in its own by its size."""
         state, (self.arena, self.entries, self.index) = self.state, self.area.regions

@@ -1,0 +1,185 @@
+"""Carries batches of few Python rows out, each by one compiled call (kernel.py).
+
+    read(batch)     rows of Python values -> words; None: it goes by blocks
+    carry_out(..)   words -> the graph, and the view diff's words; None: so does it, after undo
+
+In: a batch as a caller hands it to `apply`. Out: what the way by blocks gives, to the letter: what
+is refused is refused there, so nothing is worded here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from struct import Struct
+from typing import TYPE_CHECKING, Any
+
+from joingraph.engines.calls import kernel as k
+from joingraph.engines.calls.base_rows import BaseRows
+from joingraph.engines.calls.memory import CallMemory, batch_room, bytes_of
+from joingraph.engines.calls.view_rows import Found, ViewRows, WordsDiff
+from joingraph.engines.compiled.batches import Run
+from joingraph.engines.compiled.maintain import run as carry_out
+from joingraph.generators.compiled.net import net
+from joingraph.generators.compiled.view_diffs import ViewDiffs
+from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.machine.kernel import address_of_kernel, check_fences
+from joingraph.graph.compiled.memory.reserved import FENCED
+from joingraph.tables.row_batch import Part, RowBatch
+from joingraph.tables.row_words import UNFIT, Texts, UnfitError
+from joingraph.tables.table import Table
+from joingraph.view_diffs.formats import FromRows, made_as_rows
+from joingraph.view_diffs.view_diff import Forms, ViewDiff
+
+if TYPE_CHECKING:
+    from joingraph.engines.compiled.engine import CompiledEngine
+    from joingraph.engines.contract import IdiffsOf
+
+WORDS_MAX = 1 << 16  # of a batch in any of its forms: blocks are as good for more
+NOTED_OPS = 128  # after which the view's own kernels hear of them
+ENTRY = Struct(f"<{k.ENTRY_WORDS}q")
+KINDS = {"insert": (f.INSERT, (1,)), "delete": (f.DELETE, (0,)), "update": (f.UPDATE, (0, 1))}
+NO_ROWS = Found(b"", b"", 0, 0)
+
+
+class RoomError(Exception):
+    """A batch needs memory for more words."""
+
+
+class Calls:
+    """The calls of one graph."""
+
+    def __init__(self, engine: CompiledEngine, tables: Mapping[str, Table]) -> None:
+        self.engine, self.tables = engine, tables
+        self.view = ViewRows(engine.outputs)
+        self.memory = CallMemory(self.view.told)
+        self.state = bytes_of(engine.memory.words).cast("q")
+        self.texts = Texts()
+        self.ways: dict[str, BaseRows | None] = {}
+        self.run = Run(self.memory.batch.ops, ())
+        self.ops = self.unnoted = 0  # of the batch that was read; since they were noted
+        words = self.memory.words
+        words[k.C_ST], words[k.C_STRINGS] = engine.memory.st, engine.interner.address
+        words[k.C_RUN] = address_of_kernel(carry_out)
+        words[k.C_FOLDS] = self.view.is_fit
+
+    def read(self, batch: object) -> RowBatch | None:
+        """Read a batch, if it can be carried out by a call; nothing is changed."""
+        engine = self.engine
+        if type(batch) is not list or engine.room is not None or engine.has_indexes:
+            return None
+        while True:
+            try:
+                return self._read(batch)
+            except RoomError as error:
+                (words,) = error.args
+                if words > WORDS_MAX:
+                    return None
+                self.memory.batch = batch_room(2 * words)
+            except UNFIT:
+                return None
+
+    def _read(self, batch: list[Any]) -> RowBatch:
+        """Write the words of a batch; UNFIT if it goes by blocks."""
+        memory, texts, ways = self.memory, self.texts, self.ways
+        most, _, entries, area, base, _ = memory.batch
+        texts.parts, texts.size = [], 0
+        parts: list[Part] = []
+        at = number = words = ops = 0
+        for entry in batch:
+            operation, name, given = parts_of(entry)
+            way, (kind, sides) = ways.get(name) or self._way(name), KINDS[operation]
+            given = [each if type(each) is list else way.listed(each) for each in given]
+            count, places = len(given[0]), [0, 0]
+            if len(given) != len(sides) or len(given[-1]) != count:
+                raise UnfitError
+            words += count * way.words_max + k.ENTRY_WORDS
+            if words > most:
+                raise RoomError(words)
+            for side, rows in zip(sides, given, strict=True):
+                places[side] = base + at
+                at = way.enter(rows, area, at)
+            ENTRY.pack_into(entries, number, way.address, kind, count, *places)
+            number, ops = number + ENTRY.size, ops + count * way.alias_count
+            parts.append((operation, way.name, count))
+        memory.words[k.C_ENTRY_COUNT], self.ops = len(parts), ops
+        return RowBatch(parts, bytes(area[:at]), b"".join(texts.parts))
+
+    def _way(self, name: str) -> BaseRows:
+        """Settle how rows of a table come in; once."""
+        if name in self.ways or name not in self.tables:
+            raise UnfitError
+        try:
+            found = self.ways[name] = BaseRows(self.engine, self.tables[name], self.texts)
+        except UnfitError:
+            self.ways[name] = None
+            raise
+        return found
+
+    def carry_out(self, batch: RowBatch, idiffs: IdiffsOf, seq: int) -> ViewDiff | None:
+        """Carry out the batch that was read; None: undo it, as it goes by blocks."""
+        engine, memory, state, run = self.engine, self.memory, self.state, self.run
+        if batch.texts:
+            self._take_texts(batch.texts)
+        if not engine.memory.area.covers(self.ops):
+            engine.make_room(self.ops)
+        memory.tell_places()
+        run.ops = memory.batch.ops
+        engine.begin_call(run, state)
+        ended = k.call(memory.address, memory.given)
+        while ended == k.WIDE:
+            memory.widen(state[f.ROWS])
+            ended = k.consolidate(memory.address, memory.given)
+        if FENCED:
+            check_fences()
+        if ended == f.DONE:
+            diff: ViewDiff = WordsDiff(self.view, self._found(), partial(idiffs, batch), seq)
+        elif ended == k.MANY:
+            diff = ViewDiff(self._by_blocks(partial(idiffs, batch)), seq)
+        else:
+            return None
+        engine.end_call(run, state)
+        self.unnoted += self.ops
+        if self.unnoted >= NOTED_OPS:
+            self._note()
+        return diff
+
+    def _take_texts(self, texts: bytes) -> None:
+        """Lay texts where the kernel reads them, and make room for them among those kept."""
+        self.engine.make_text_room(len(texts), len(self.texts.parts))
+        self.memory.enter_texts(texts)
+
+    def _found(self) -> Found:
+        """Copy the rows of the view diff, and their texts."""
+        memory, words = self.memory, self.memory.words
+        count = words[k.C_FOUND]
+        if not count:
+            return NO_ROWS
+        size = words[k.C_TEXT_BYTES]
+        texts = bytes(memory.result.texts[:size]) if size else b""
+        data = bytes(memory.result.rows[: count * self.view.size])
+        return Found(data, texts, words[k.C_ALIKE], words[k.C_HAS_NULL])
+
+    def _by_blocks(self, idiffs: FromRows) -> Forms:
+        """Finish a call by columns: of many rows, or of a view with values to compute."""
+        engine, parts = self.engine, self.engine.rest_of_call(self.run)
+        changes = ViewDiffs(engine.outputs, self.run.ops[: self.state[f.OP_COUNT]]).rows(parts)
+        return made_as_rows(changes, idiffs, partial(net, engine.outputs))
+
+    def _note(self) -> None:
+        """Tell the view's own kernels of ops, and give back outgrown tables."""
+        self.unnoted = 0
+        for way in self.ways.values():
+            if way is not None:
+                way.note(self.engine.plugs)
+        self.engine.memory.release()
+
+
+def parts_of(entry: Any) -> tuple[str, str, list[Any]]:
+    """Return an entry's operation, table and sides; UnfitError unless it is written so."""
+    if type(entry) is not tuple or len(entry) < 3:
+        raise UnfitError
+    operation, name, *given = entry
+    if type(name) is not str or type(operation) is not str or operation not in KINDS:
+        raise UnfitError
+    return operation, name, given

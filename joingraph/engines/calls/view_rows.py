@@ -1,0 +1,209 @@
+"""View rows as a call writes them: read as Python rows at once, or as Arrow columns when asked.
+
+    | a word or two a column ... | kind | count | base diff |      texts: offset << 32 | length
+
+A WordsDiff owns a copy of these rows and of their texts: no later batch touches it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, partial
+from struct import Struct
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from joingraph.engines.calls import kernel as k
+from joingraph.expressions.python_values import UNHOLDABLE
+from joingraph.expressions.texts import is_text
+from joingraph.expressions.types import INTEGERS
+from joingraph.generators.compiled.net import net
+from joingraph.generators.compiled.outputs import Kept, Outputs
+from joingraph.graph.compiled.fields import NULL_WORD
+from joingraph.tables.row_batch import column_of
+from joingraph.tables.row_words import DOUBLE, EPOCH, EPOCH_DAY, WORD
+from joingraph.view_diffs.formats import FromRows, made_as_rows
+from joingraph.view_diffs.view_diff import (
+    SIGNS,
+    DiffRows,
+    Forms,
+    ViewDiff,
+    ViewRow,
+    beside,
+    change_table,
+    listed,
+)
+
+KINDS = tuple(SIGNS)
+LOW = (1 << 32) - 1
+Reader: TypeAlias = Callable[[Sequence[int], bytes], Iterable[Any]]
+
+
+class Found(NamedTuple):
+    """The rows of one view diff, their texts; `alike` is the kind of all, each once, or -1."""
+
+    data: bytes
+    texts: bytes
+    alike: int
+    has_null: int
+
+
+class ViewRows:
+    """How rows of one view go out."""
+
+    def __init__(self, outputs: Outputs) -> None:
+        columns = [each for each in outputs.columns if each is not None]
+        self.outputs, self.columns, self.width = outputs, columns, len(columns)
+        self.is_fit = outputs.are_slots and not outputs.plan.residuals and bool(columns)
+        self.told = [each for column in columns for each in told_words(column)]
+        self.words = len(self.told)
+        self.size = 8 * (self.words + k.META_WORDS)
+        self.readers = [reader_of(each) for each in columns]
+        self.converts = any(each is not as_it_is for each in self.readers)
+        self.is_quick = None not in self.readers
+        self.alike = Struct(f"<{self.words}q{8 * k.META_WORDS}x").iter_unpack
+        self.full = Struct(f"<{self.words + k.META_WORDS}q").iter_unpack
+
+    def listed(self, found: Found) -> list[ViewRow] | None:
+        """List (change type, row, count); None if it takes columns to read these values."""
+        if not self.is_quick:
+            return None
+        if found.alike >= 0:
+            rows: Iterable[tuple[Any, ...]] = self.alike(found.data)
+            if self.converts or found.has_null:
+                rows = self.converted(rows, found)
+            kind = KINDS[found.alike]
+            return [(kind, row, 1) for row in rows]
+        whole = list(self.full(found.data))
+        rows = [each[: self.words] for each in whole]
+        if self.converts or found.has_null:
+            rows = self.converted(rows, found)
+        kind_at, count_at = self.words, self.words + 1
+        return [
+            (KINDS[each[kind_at]], row, each[count_at])
+            for row, each in zip(rows, whole, strict=True)
+        ]
+
+    def converted(self, rows: Iterable[tuple[int, ...]], found: Found) -> Iterable[tuple[Any, ...]]:
+        """Turn words into values, a column at a time."""
+        columns: list[Iterable[Any]] = []
+        for words, reader in zip(zip(*rows, strict=True), self.readers, strict=True):
+            assert reader is not None, "else columns are read"
+            if found.has_null and NULL_WORD in words:
+                columns.append(with_nulls(words, found.texts, reader))
+            else:
+                columns.append(reader(words, found.texts))
+        return zip(*columns, strict=True)
+
+    def changes(self, found: Found) -> DiffRows:
+        """Return the rows by column."""
+        if not found.data:
+            return DiffRows.of(change_table(self.outputs.schema.empty_table(), [], [], []))
+        rows = np.frombuffer(found.data, np.int64).reshape(-1, self.words + k.META_WORDS)
+        columns, at = list[pa.Array](), 0
+        for each in self.columns:
+            end = at + each.end - each.first
+            words = [np.ascontiguousarray(rows[:, word]) for word in range(at, end)]
+            valid = words[-1] != NULL_WORD
+            nulls = each.slot.vertex is None and not valid.all()
+            column = column_of(words, found.texts, each.slot.stored, valid if nulls else None)
+            columns.append(column if each.slot.stored == each.wanted else column.cast(each.wanted))
+            at = end
+        codes, counts, diffs = (np.ascontiguousarray(rows[:, at + n]) for n in range(k.META_WORDS))
+        table = pa.Table.from_arrays(columns, schema=self.outputs.schema)
+        told = beside(table, pa.array(codes.astype(np.int8)), pa.array(counts))
+        return DiffRows(told, lambda: pa.array(diffs))
+
+
+class WordsDiff(ViewDiff):
+    """The view diff of a call."""
+
+    def __init__(self, view: ViewRows, found: Found, idiffs: FromRows, seq: int) -> None:
+        self.seq, self._view, self._found, self._idiffs = seq, view, found, idiffs
+
+    def __len__(self) -> int:
+        return len(self._found.data) // self._view.size
+
+    @cached_property
+    def _forms(self) -> Forms:
+        changes, outputs = self._view.changes(self._found), self._view.outputs
+        return made_as_rows(changes, self._idiffs, partial(net, outputs))
+
+    def rows(self) -> list[ViewRow]:
+        """List (change type, row, count) in the order of the base diffs."""
+        try:
+            rows = self._view.listed(self._found)
+        except UNHOLDABLE:  # values that only Arrow can hold
+            rows = None
+        return listed(self._changes.rows, self._view.width) if rows is None else rows
+
+
+def told_words(column: Kept) -> list[tuple[int, int]]:
+    """Return which words of a block are a column's, and whether each is an id or may be NULL."""
+    mark = k.IS_TEXT * is_text(column.slot.stored) + k.MAY_BE_NULL * (column.slot.vertex is None)
+    return [(word, mark) for word in range(column.first, column.end)]
+
+
+def reader_of(column: Kept) -> Reader | None:
+    """Return what reads the words of a column as Python values; None: its Arrow column does."""
+    stored, wanted = column.slot.stored, column.wanted
+    if stored in INTEGERS and wanted in INTEGERS and pa.uint64() not in (stored, wanted):
+        return as_it_is
+    return READERS.get(wanted) if stored == wanted else None
+
+
+def with_nulls(words: Sequence[int], texts: bytes, reader: Reader) -> list[Any]:
+    """Read words some of which are NULL."""
+    values = iter(reader([word for word in words if word != NULL_WORD], texts))
+    return [None if word == NULL_WORD else next(values) for word in words]
+
+
+def as_it_is(words: Sequence[int], texts: bytes) -> Sequence[int]:
+    """Return numbers."""
+    return words
+
+
+def strings(words: Sequence[int], texts: bytes) -> list[str]:
+    """Return texts, equal ones once."""
+    found = {
+        word: str(texts[word >> 32 : (word >> 32) + (word & LOW)], "utf-8") for word in set(words)
+    }
+    return [found[word] for word in words]
+
+
+def binaries(words: Sequence[int], texts: bytes) -> list[bytes]:
+    """Return runs of bytes."""
+    return [texts[word >> 32 : (word >> 32) + (word & LOW)] for word in words]
+
+
+def floats(words: Sequence[int], texts: bytes) -> Iterable[float]:
+    """Return the floats that have such bits."""
+    return [DOUBLE.unpack(WORD.pack(word))[0] for word in words]
+
+
+def flags(words: Sequence[int], texts: bytes) -> Iterable[bool]:
+    """Return booleans."""
+    return map(bool, words)
+
+
+def dates(words: Sequence[int], texts: bytes) -> list[dt.date]:
+    """Return dates of days since 1970."""
+    return [dt.date.fromordinal(word + EPOCH_DAY) for word in words]
+
+
+def moments(words: Sequence[int], texts: bytes) -> list[dt.datetime]:
+    """Return times of microseconds since 1970."""
+    return [EPOCH + dt.timedelta(microseconds=word) for word in words]
+
+
+READERS: dict[pa.DataType, Reader] = {
+    pa.string(): strings,
+    pa.binary(): binaries,
+    pa.float64(): floats,
+    pa.bool_(): flags,
+    pa.date32(): dates,
+    pa.timestamp("us"): moments,
+}

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from joingraph.common.errors import DiffError
 from joingraph.expressions import texts
 from joingraph.expressions.functions import FUNCTIONS, SAFE
 from joingraph.expressions.functions.arrow import FALSE, TRUE, pc
+from joingraph.expressions.functions.by_row import OfRow, RowForm
 from joingraph.expressions.functions.fault import Datum, Fault, spread
 from joingraph.expressions.python_values import plain_text, python_value
 from joingraph.expressions.show import brief, show
@@ -115,9 +117,9 @@ def _compute(expression: Expression, rows: Rows) -> Datum:
     if found is not None:
         return found
     assert isinstance(expression, Call), f"the caller gives column {brief(show(expression))}"
-    lazy = _LAZY.get(expression.function)
+    lazy = LAZY.get(expression.function)
     if lazy is not None:
-        return lazy(expression, rows)
+        return lazy.column(expression, rows)
     args = [_compute(arg, rows) for arg in expression.args]
     if all(isinstance(arg, pa.Scalar) for arg in args):
         args[0] = spread(args[0], rows.length)
@@ -125,7 +127,7 @@ def _compute(expression: Expression, rows: Rows) -> Datum:
 
 
 def _call(call: Call, args: Sequence[Datum], rows: Rows) -> Datum:
-    function = FUNCTIONS[call.function]
+    function = FUNCTIONS[call.function].column
     try:
         return function(args, call.type)
     except pa.ArrowCapacityError as error:
@@ -151,7 +153,7 @@ def _first_fault(call: Call, args: Sequence[Datum], length: int) -> int:
 def _fails(call: Call, args: Sequence[Datum], low: int, high: int) -> bool:
     part = [arg.slice(low, high - low) if isinstance(arg, pa.Array) else arg for arg in args]
     try:
-        FUNCTIONS[call.function](part, call.type)
+        FUNCTIONS[call.function].column(part, call.type)
     except Fault:
         return True
     return False
@@ -234,9 +236,58 @@ def _coalesce(call: Call, rows: Rows) -> Datum:
     return answer
 
 
-_LAZY: dict[str, Callable[[Call, Rows], Datum]] = {
-    "and": _connective(pc.and_kleene, open_on=True),
-    "or": _connective(pc.or_kleene, open_on=False),
-    "case": _case,
-    "coalesce": _coalesce,
+def _connective_by_row(decides: bool) -> RowForm:
+    """Make AND (FALSE decides) or OR (TRUE decides): nothing is computed after what decides."""
+
+    def form(call: Call, args: Sequence[OfRow]) -> OfRow:
+        def answer(row: Sequence[Any]) -> Any:
+            unknown = False
+            for arg in args:
+                found = arg(row)
+                if found is decides:
+                    return decides
+                unknown = unknown or found is None
+            return None if unknown else not decides
+
+        return answer
+
+    return form
+
+
+def _case_by_row(call: Call, args: Sequence[OfRow]) -> OfRow:
+    branches = tuple(zip(args[0:-1:2], args[1::2], strict=True))
+    rest = args[-1]
+
+    def answer(row: Sequence[Any]) -> Any:
+        for test, value in branches:
+            if test(row):
+                return value(row)
+        return rest(row)
+
+    return answer
+
+
+def _coalesce_by_row(call: Call, args: Sequence[OfRow]) -> OfRow:
+    def answer(row: Sequence[Any]) -> Any:
+        for arg in args:
+            found = arg(row)
+            if found is not None:
+                return found
+        return None
+
+    return answer
+
+
+class LazyEntry(NamedTuple):
+    """A function that decides what to compute: on which rows by column, or whether by row."""
+
+    column: Callable[[Call, Rows], Datum]
+    row: RowForm
+
+
+LAZY: dict[str, LazyEntry] = {
+    "and": LazyEntry(_connective(pc.and_kleene, open_on=True), _connective_by_row(False)),
+    "or": LazyEntry(_connective(pc.or_kleene, open_on=False), _connective_by_row(True)),
+    "case": LazyEntry(_case, _case_by_row),
+    "coalesce": LazyEntry(_coalesce, _coalesce_by_row),
 }

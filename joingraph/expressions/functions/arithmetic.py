@@ -6,15 +6,30 @@ the names ending in `_strict` raise a Fault where the operands were finite and t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+import operator
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from joingraph.expressions.functions import decimals
 from joingraph.expressions.functions.arrow import pc
+from joingraph.expressions.functions.by_row import (
+    Entry,
+    Maker,
+    Plain,
+    always,
+    fitted,
+    of_one,
+    of_two,
+    within,
+)
 from joingraph.expressions.functions.fault import Datum, Fault, Function, columns
-from joingraph.expressions.types import INTEGERS, sql_name
+from joingraph.expressions.row_values import bounds, rounded
+from joingraph.expressions.tree import Call
+from joingraph.expressions.types import FLOATS, INTEGERS, sql_name
 
 Numbers = np.ndarray
 Kernel = Callable[..., Datum]
@@ -152,10 +167,7 @@ def _without_underflow(function: Function) -> Function:
         result = function(args, type)
         zero = pa.scalar(0, type)
         lost = pc.and_(pc.equal(result, zero), pc.not_equal(args[0], zero))
-        if function is multiply:
-            lost = pc.and_(lost, pc.not_equal(args[1], zero))
-        else:
-            lost = pc.and_(lost, pc.is_finite(args[1]))
+        lost = pc.and_(lost, pc.and_(pc.not_equal(args[1], zero), pc.is_finite(args[1])))
         if pc.any(lost).as_py():
             raise Fault(f"the result is too small for {sql_name(type)}")
         return result
@@ -175,26 +187,148 @@ def _in_numpy(args: Sequence[Datum], type: pa.DataType, function: Callable[..., 
         return pa.array(function(*values), type=type, mask=nulls)
 
 
-ARITHMETIC: dict[str, Function] = {
-    "add": add,
-    "subtract": subtract,
-    "multiply": multiply,
-    "divide": divide,
-    "divide_nonzero": divide_nonzero,
-    "divide_whole": divide_whole,
-    "remainder": remainder,
-    "remainder_nonzero": remainder_nonzero,
-    "remainder_strict": remainder_strict,
-    "add_strict": _strict(add),
-    "subtract_strict": _strict(subtract),
-    "multiply_strict": _without_underflow(_strict(multiply)),
-    "divide_strict": _without_underflow(_strict(divide_nonzero)),
-    "negate": negate,
-    "abs": absolute,
-    "bit_and": bit_and,
-    "bit_or": bit_or,
-    "bit_xor": bit_xor,
-    "bit_not": bit_not,
-    "null_if_zero": null_if_zero,
-    "null_if_nan": null_if_nan,
+def _operands_of(call: Call, types: Collection[pa.DataType]) -> bool:
+    """True if all operands have the type of the answer, which is one of these."""
+    return call.type in types and all(each.type == call.type for each in call.args)
+
+
+def _of_floats(plain: Plain) -> Maker:
+    """Return an operator of floats; to round a double's result once more is right for a FLOAT."""
+
+    def make(call: Call) -> Plain | None:
+        if not _operands_of(call, FLOATS):
+            return None
+        return plain if call.type == pa.float64() else lambda a, b: rounded(plain(a, b))
+
+    return make
+
+
+def _of_integers(plain: Plain) -> Maker:
+    return lambda call: within(plain, call.type) if _operands_of(call, INTEGERS) else None
+
+
+def _number(of_floats: Maker, of_decimals: Maker, of_integers: Maker) -> Maker:
+    def make(call: Call) -> Plain | None:
+        if all(pa.types.is_decimal(each.type) for each in (call, *call.args)):
+            return of_decimals(call)
+        return of_floats(call) or of_integers(call)
+
+    return make
+
+
+def _sum(plain: Plain) -> Maker:
+    of_decimals = decimals.sum_by_row(plain)
+    return _number(_of_floats(plain), of_decimals, _of_integers(plain))
+
+
+def _quotient(a: float, b: float) -> float:
+    if b:
+        return a / b
+    endless = math.copysign(math.inf, a) * math.copysign(1.0, b)
+    return endless if a and not math.isnan(a) else math.nan
+
+
+def _float_remainder(a: float, b: float) -> float:
+    return math.fmod(a, b) if b and not math.isinf(a) else math.nan
+
+
+def _nonzero(make: Maker) -> Maker:
+    def of_call(call: Call) -> Plain | None:
+        plain = make(call)
+
+        def checked(a: Any, b: Any) -> Any:
+            assert plain is not None
+            if not b:
+                raise ZeroDivisionError
+            return plain(a, b)
+
+        return checked if plain else None
+
+    return of_call
+
+
+def _remainder_strict(call: Call) -> Plain | None:
+    if not _operands_of(call, INTEGERS):
+        return None
+    quotient = within(decimals.whole_quotient, call.type)
+    return lambda a, b: a - quotient(a, b) * b
+
+
+def _strict_by_row(plain: Plain, *, may_vanish: bool) -> Maker:
+    """Refuse what is too large, and what is too small where it may not vanish."""
+
+    def make(call: Call) -> Plain | None:
+        compute = _of_floats(plain)(call)
+
+        def checked(a: float, b: float) -> float:
+            assert compute is not None
+            found: float = compute(a, b)
+            if not math.isfinite(found) and math.isfinite(a) and math.isfinite(b):
+                raise OverflowError
+            if not found and not may_vanish and a and b and math.isfinite(b):
+                raise OverflowError
+            return found
+
+        return checked if compute else None
+
+    return make
+
+
+def _of_one_number(plain: Plain) -> Maker:
+    def make(call: Call) -> Plain | None:
+        if not _operands_of(call, (call.type,)):
+            return None
+        return plain if call.type in FLOATS else fitted(plain, call.type)
+
+    return make
+
+
+def _turned(call: Call) -> Plain | None:
+    if not _operands_of(call, INTEGERS):
+        return None
+    both_ends = sum(bounds(call.type))  # -1, or the greatest
+    return lambda value: both_ends - value
+
+
+_ADD, _SUBTRACT = _sum(operator.add), _sum(operator.sub)
+_MULTIPLY = _number(_of_floats(operator.mul), decimals.product_by_row, _of_integers(operator.mul))
+_DIVIDE_NONZERO = _number(_of_floats(operator.truediv), decimals.quotient_by_row, always(None))
+_REMAINDER = _number(
+    _of_floats(_float_remainder),
+    decimals.sum_by_row(decimals.cut_remainder),
+    _of_integers(decimals.cut_remainder),
+)
+
+ARITHMETIC: dict[str, Entry] = {
+    "add": Entry(add, of_two(_ADD)),
+    "subtract": Entry(subtract, of_two(_SUBTRACT)),
+    "multiply": Entry(multiply, of_two(_MULTIPLY)),
+    "divide": Entry(divide, of_two(_of_floats(_quotient))),
+    "divide_nonzero": Entry(divide_nonzero, of_two(_DIVIDE_NONZERO)),
+    "divide_whole": Entry(divide_whole, of_two(_of_integers(decimals.whole_quotient))),
+    "remainder": Entry(remainder, of_two(_REMAINDER)),
+    "remainder_nonzero": Entry(remainder_nonzero, of_two(_nonzero(_REMAINDER))),
+    "remainder_strict": Entry(remainder_strict, of_two(_remainder_strict)),
+    "add_strict": Entry(_strict(add), of_two(_strict_by_row(operator.add, may_vanish=True))),
+    "subtract_strict": Entry(
+        _strict(subtract), of_two(_strict_by_row(operator.sub, may_vanish=True))
+    ),
+    "multiply_strict": Entry(
+        _without_underflow(_strict(multiply)),
+        of_two(_strict_by_row(operator.mul, may_vanish=False)),
+    ),
+    "divide_strict": Entry(
+        _without_underflow(_strict(divide_nonzero)),
+        of_two(_strict_by_row(operator.truediv, may_vanish=False)),
+    ),
+    "negate": Entry(negate, of_one(_of_one_number(operator.neg))),
+    "abs": Entry(absolute, of_one(_of_one_number(abs))),
+    "bit_and": Entry(bit_and, of_two(_of_integers(operator.and_))),
+    "bit_or": Entry(bit_or, of_two(_of_integers(operator.or_))),
+    "bit_xor": Entry(bit_xor, of_two(_of_integers(operator.xor))),
+    "bit_not": Entry(bit_not, of_one(_turned)),
+    "null_if_zero": Entry(null_if_zero, of_one(always(lambda value: value or None))),
+    "null_if_nan": Entry(
+        null_if_nan, of_one(always(lambda value: None if math.isnan(value) else value))
+    ),
 }

@@ -18,21 +18,53 @@ so for text that no dialect could read, and `try_parse_integer` knows all that S
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from joingraph.expressions.functions.arrow import FALSE, pc
-from joingraph.expressions.functions.decimals import EXACT, fit, rescale
+from joingraph.expressions.functions.by_row import (
+    Entry,
+    Plain,
+    RowForm,
+    answered,
+    in_bounds,
+    of_one,
+)
+from joingraph.expressions.functions.decimals import (
+    EXACT,
+    fit,
+    nearest,
+    rescale,
+    shifted,
+    whole_quotient,
+)
 from joingraph.expressions.functions.fault import Datum, Fault, Function, columns
-from joingraph.expressions.functions.parsing import is_doubtful, parse, read_prefix, trim_controls
-from joingraph.expressions.functions.printing import to_text
-from joingraph.expressions.types import FLOATS, INTEGERS, decimal_of, sql_name
+from joingraph.expressions.functions.mathematics import half_away_by_row
+from joingraph.expressions.functions.parsing import (
+    certain_parser,
+    is_doubtful,
+    parse,
+    parser,
+    prefix_reader,
+    read_prefix,
+    spark_parser,
+    trim_controls,
+)
+from joingraph.expressions.functions.printing import text_by_row, to_text
+from joingraph.expressions.order import DAY_MICROSECONDS
+from joingraph.expressions.row_values import bounds, rounded, unscaled
+from joingraph.expressions.tree import Call
+from joingraph.expressions.types import FLOATS, INTEGERS, TIMESTAMP, decimal_of, sql_name
 
 Converted = tuple[pa.Array, pa.Array]  # the answers, and which rows have none
 Conversion = Callable[[pa.Array, pa.DataType], Converted]
+RowConversion: TypeAlias = Callable[[pa.DataType, pa.DataType], Plain | None]
 
 
 def convert(values: pa.Array, type: pa.DataType) -> Converted:
@@ -47,6 +79,8 @@ def convert(values: pa.Array, type: pa.DataType) -> Converted:
         return _decimal_to_float(values, type), _none(values)
     if type in INTEGERS and values.type in INTEGERS:
         return _within(values, type)
+    if pa.types.is_date(values.type):
+        return _to_timestamp(values, type)
     return pc.cast(values, type, safe=False), _none(values)
 
 
@@ -93,12 +127,12 @@ def scaled(values: pa.Array, type: pa.DataType) -> Converted:
 
 
 def saturate(args: Sequence[Datum], type: pa.DataType) -> Datum:
-    """A real as an integer: cut, and held at the limits."""
+    """A real as an integer: cut, and held at the limits; NaN is 0, as in Java."""
     (values,) = columns(args)
     info = np.iinfo(str(type))
     low = pc.less_equal(values, pa.scalar(float(info.min)))
     high = pc.greater_equal(values, pa.scalar(float(info.max)))
-    inside = pc.if_else(pc.or_(low, high), pa.scalar(0.0), values)
+    inside = pc.if_else(pc.or_(pc.or_(low, high), pc.is_nan(values)), pa.scalar(0.0), values)
     whole = pc.cast(pc.trunc(inside), type)
     limits = pc.if_else(low, pa.scalar(info.min, type), pa.scalar(info.max, type))
     return pc.if_else(pc.or_(low, high), limits, whole)
@@ -112,6 +146,13 @@ def prefix(args: Sequence[Datum], type: pa.DataType) -> Datum:
 
 def _none(values: pa.Array) -> pa.Array:
     return pa.repeat(FALSE, len(values))
+
+
+def _to_timestamp(values: pa.Array, type: pa.DataType) -> Converted:
+    """Convert dates; those beyond the range of timestamps have no answer."""
+    days, last = values.cast(pa.int32()), (2**63 - 1) // DAY_MICROSECONDS
+    bad = pc.greater(pc.abs(days.cast(pa.int64())), pa.scalar(last))
+    return pc.cast(values, type, safe=False), bad
 
 
 def _within(values: pa.Array, type: pa.DataType) -> Converted:
@@ -226,21 +267,134 @@ def try_parse_integer(args: Sequence[Datum], type: pa.DataType) -> Datum:
     return parse(trim_controls(texts), type)[0]
 
 
-_CONVERSIONS: dict[str, Conversion] = {
-    "cast": convert,
-    "cast_truncate": truncate,
-    "cast_half_away": half_away,
-    "cast_half_even": half_even,
-    "cast_finite": finite,
-    "cast_shortest": shortest,
-    "cast_scaled": scaled,
-    "parse": parse,
+def _convert_by_row(source: pa.DataType, type: pa.DataType) -> Plain | None:
+    """Return a conversion of one value where all dialects agree; it returns None for no answer."""
+    if source == type or (_is_zoned(source) and _is_zoned(type)):
+        return lambda value: value
+    if type == pa.string():
+        return text_by_row(source)
+    if source in (*INTEGERS, pa.bool_()) or pa.types.is_decimal(source):
+        return _number_by_row(source, type)
+    return _OTHERS.get((source, type))
+
+
+def _is_zoned(type: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(type)) and type.tz is not None
+
+
+def _number_by_row(source: pa.DataType, type: pa.DataType) -> Plain | None:
+    """Convert a truth value, an integer or a decimal: a whole number over a power of ten."""
+    is_decimal = pa.types.is_decimal(source)
+    scale = source.scale if is_decimal else 0
+    unit = 10**scale
+    if pa.types.is_decimal(type):
+        return in_bounds(lambda value: shifted(value, type.scale - scale), type)
+    if type == pa.float64():
+        return lambda value: value / unit  # Python divides integers to the nearest float
+    if type == pa.float32() and (is_decimal or source.bit_width <= 32):
+        return lambda value: rounded(value / unit)
+    return in_bounds(int, type) if type in INTEGERS and not is_decimal else None
+
+
+_OTHERS: dict[tuple[pa.DataType, pa.DataType], Plain] = {
+    (pa.float32(), pa.float64()): lambda value: value,
+    (pa.float64(), pa.float32()): rounded,
+    (pa.date32(), TIMESTAMP): in_bounds(lambda days: days * DAY_MICROSECONDS, pa.int64()),
+    (TIMESTAMP, pa.date32()): lambda value: value // DAY_MICROSECONDS,
 }
-CASTS: dict[str, Function] = {
-    **{name: _checked(each) for name, each in _CONVERSIONS.items()},
-    **{f"try_{name}": _lenient(each) for name, each in _CONVERSIONS.items()},
-    "try_parse": try_parse,
-    "try_parse_integer": try_parse_integer,
-    "cast_saturate": saturate,
-    "cast_prefix": prefix,
+
+
+def _to_whole(of_float: Plain | None, of_decimal: Plain | None) -> RowConversion:
+    """Convert to an integer; a decimal is given by its whole number of the last place, and 10^s."""
+
+    def make(source: pa.DataType, type: pa.DataType) -> Plain | None:
+        if of_decimal is not None and pa.types.is_decimal(source):
+            return in_bounds(partial(of_decimal, by=10**source.scale), type)
+        if of_float is not None and source in FLOATS:
+            inside = in_bounds(of_float, type)
+            return lambda value: inside(value) if math.isfinite(value) else None
+        return None
+
+    return make
+
+
+def _finite_by_row(source: pa.DataType, type: pa.DataType) -> Plain | None:
+    def plain(value: float) -> float | None:
+        found = rounded(value)
+        return found if math.isfinite(found) or not math.isfinite(value) else None
+
+    return plain if (source, type) == (pa.float64(), pa.float32()) else None
+
+
+def _shortest_by_row(source: pa.DataType, type: pa.DataType) -> Plain | None:
+    if source != pa.float64():  # Python knows no shortest text of a FLOAT
+        return None
+
+    def plain(value: float) -> int | None:
+        found = _decimal(repr(value), type)
+        return None if found is None else unscaled(found, type.scale)
+
+    return plain
+
+
+def _scaled_by_row(source: pa.DataType, type: pa.DataType) -> Plain | None:
+    factor, limit = 10.0**type.scale, float(10**type.precision)
+
+    def plain(value: float) -> int | None:
+        whole = half_away_by_row(value * factor)
+        return int(whole) if abs(whole) < limit else None
+
+    return plain if source in FLOATS else None
+
+
+def _saturate_by_row(call: Call) -> Plain | None:
+    low, high = bounds(call.type)
+    bottom, top = float(low), float(high)
+
+    def plain(value: float) -> int:
+        whole = 0 if math.isnan(value) else value
+        return low if whole <= bottom else high if whole >= top else int(whole)
+
+    return plain if call.args[0].type == pa.float64() else None
+
+
+def _types(call: Call) -> tuple[pa.DataType, pa.DataType]:
+    return call.args[0].type, call.type
+
+
+def _checked_by_row(conversion: RowConversion) -> RowForm:
+    def make(call: Call) -> Plain | None:
+        plain = conversion(*_types(call))
+        return plain and answered(plain)
+
+    return of_one(make)
+
+
+def _lenient_by_row(conversion: RowConversion) -> RowForm:
+    return of_one(lambda call: conversion(*_types(call)))
+
+
+_CONVERSIONS: dict[str, tuple[Conversion, RowConversion]] = {
+    "cast": (convert, _convert_by_row),
+    "cast_truncate": (truncate, _to_whole(int, whole_quotient)),
+    "cast_half_away": (half_away, _to_whole(None, nearest)),
+    "cast_half_even": (half_even, _to_whole(round, None)),
+    "cast_finite": (finite, _finite_by_row),
+    "cast_shortest": (shortest, _shortest_by_row),
+    "cast_scaled": (scaled, _scaled_by_row),
+    "parse": (parse, lambda source, type: parser(type)),
+}
+CASTS: dict[str, Entry] = {
+    **{
+        name: Entry(_checked(by_column), _checked_by_row(by_row))
+        for name, (by_column, by_row) in _CONVERSIONS.items()
+    },
+    **{
+        f"try_{name}": Entry(_lenient(by_column), _lenient_by_row(by_row))
+        for name, (by_column, by_row) in _CONVERSIONS.items()
+    },
+    "try_parse": Entry(try_parse, of_one(lambda call: certain_parser(call.type))),
+    "try_parse_integer": Entry(try_parse_integer, of_one(lambda call: spark_parser(call.type))),
+    "cast_saturate": Entry(saturate, of_one(_saturate_by_row)),
+    "cast_prefix": Entry(prefix, of_one(lambda call: prefix_reader(call.type))),
 }

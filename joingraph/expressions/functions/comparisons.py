@@ -6,12 +6,27 @@ Strings and binaries compare byte by byte.
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Sequence
 
 import pyarrow as pa
 
 from joingraph.expressions.functions.arrow import FALSE, TRUE, pc
+from joingraph.expressions.functions.by_row import (
+    Entry,
+    Maker,
+    Plain,
+    always,
+    constants,
+    is_alike,
+    of_nulls,
+    of_one,
+    of_two,
+)
 from joingraph.expressions.functions.fault import Datum, Function
+from joingraph.expressions.row_values import RowValue
+from joingraph.expressions.tree import Call
 
 
 def equal(args: Sequence[Datum], type: pa.DataType) -> Datum:
@@ -108,20 +123,87 @@ def _pick(args: Sequence[Datum], better: Function) -> Datum:
     return best
 
 
-COMPARISONS: dict[str, Function] = {
-    "equal": equal,
-    "not_equal": not_equal,
-    "less": less,
-    "less_equal": less_equal,
-    "greater": greater,
-    "greater_equal": greater_equal,
-    "distinct": distinct,
-    "not_distinct": not_distinct,
-    "in": member,
-    "is_null": is_null,
-    "is_true": is_true,
-    "is_false": is_false,
-    "not": negation,
-    "greatest": greatest,
-    "least": least,
+def _of_one_type(plain: Plain, of_floats: Plain) -> Maker:
+    """Return an operator of two values of one type; in Python NaN is unlike and beside all."""
+
+    def make(call: Call) -> Plain | None:
+        if not is_alike(call):
+            return None
+        return of_floats if pa.types.is_floating(call.args[0].type) else plain
+
+    return make
+
+
+def _same_floats(a: float, b: float) -> bool:
+    return a == b or (math.isnan(a) and math.isnan(b))
+
+
+def _less_floats(a: float, b: float) -> bool:
+    return a < b or (math.isnan(b) and not math.isnan(a))
+
+
+_EQUAL = _of_one_type(operator.eq, _same_floats)
+_NOT_EQUAL = _of_one_type(operator.ne, lambda a, b: not _same_floats(a, b))
+_LESS = _of_one_type(operator.lt, _less_floats)
+_LESS_EQUAL = _of_one_type(operator.le, lambda a, b: not _less_floats(b, a))
+_GREATER = _of_one_type(operator.gt, lambda a, b: _less_floats(b, a))
+_GREATER_EQUAL = _of_one_type(operator.ge, lambda a, b: not _less_floats(a, b))
+
+
+def _with_equal_nulls(answer: bool) -> Maker:
+    """Return what answers so for equal values, NULL among them, else the contrary."""
+
+    def make(call: Call) -> Plain | None:
+        same = _EQUAL(call)
+
+        def plain(a: RowValue, b: RowValue) -> bool:
+            assert same is not None
+            if a is None or b is None:
+                return (a is b) is answer
+            return same(a, b) is answer
+
+        return plain if same else None
+
+    return make
+
+
+def _extreme(make_better: Maker) -> Maker:
+    def make(call: Call) -> Plain | None:
+        better = make_better(call)
+
+        def plain(*values: RowValue) -> RowValue:
+            assert better is not None
+            best = values[0]
+            for value in values[1:]:
+                if best is None or (value is not None and better(value, best)):
+                    best = value
+            return best
+
+        return plain if better else None
+
+    return make
+
+
+def _member(call: Call) -> Plain | None:
+    values = constants(call)
+    is_exact = is_alike(call) and not pa.types.is_floating(call.args[0].type)
+    return frozenset(values).__contains__ if values is not None and is_exact else None
+
+
+COMPARISONS: dict[str, Entry] = {
+    "equal": Entry(equal, of_two(_EQUAL)),
+    "not_equal": Entry(not_equal, of_two(_NOT_EQUAL)),
+    "less": Entry(less, of_two(_LESS)),
+    "less_equal": Entry(less_equal, of_two(_LESS_EQUAL)),
+    "greater": Entry(greater, of_two(_GREATER)),
+    "greater_equal": Entry(greater_equal, of_two(_GREATER_EQUAL)),
+    "distinct": Entry(distinct, of_nulls(_with_equal_nulls(False))),
+    "not_distinct": Entry(not_distinct, of_nulls(_with_equal_nulls(True))),
+    "in": Entry(member, of_one(_member)),
+    "is_null": Entry(is_null, of_nulls(always(lambda value: value is None))),
+    "is_true": Entry(is_true, of_nulls(always(lambda value: value is True))),
+    "is_false": Entry(is_false, of_nulls(always(lambda value: value is False))),
+    "not": Entry(negation, of_one(always(operator.not_))),
+    "greatest": Entry(greatest, of_nulls(_extreme(_GREATER))),
+    "least": Entry(least, of_nulls(_extreme(_LESS))),
 }

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import datetime as dt
+import operator
+from collections.abc import Callable, Collection, Sequence
 
 import pyarrow as pa
 
 from joingraph.expressions.functions.arrow import pc
+from joingraph.expressions.functions.by_row import Entry, Maker, Plain, of_one, of_two, within
 from joingraph.expressions.functions.fault import Datum, Fault, Function
+from joingraph.expressions.order import DAY_MICROSECONDS
+from joingraph.expressions.row_values import EPOCH_DAY
+from joingraph.expressions.tree import Call
+from joingraph.expressions.types import INTEGERS, TIMESTAMP, sql_name
 
+_DAYS_OF_YEARS = (-12_687_428, 11_248_737)  # -32767-01-01 and 32767-12-31
 _OUT_OF_RANGE = "the result is out of the range of dates"
 
 
@@ -22,6 +30,15 @@ def _field(kernel: Callable[[Datum], Datum]) -> Function:
     return apply
 
 
+def year(args: Sequence[Datum], type: pa.DataType) -> Datum:
+    """The year; Arrow's has 16 bits, and wraps."""
+    days = pc.cast(args[0], pa.date32(), safe=False).cast(pa.int32())
+    first, last = (pa.scalar(each, pa.int32()) for each in _DAYS_OF_YEARS)
+    if pc.any(pc.or_(pc.less(days, first), pc.greater(days, last))).as_py():
+        raise Fault("the year is out of the range of years")
+    return _field(pc.year)(args, type)
+
+
 def second_exact(args: Sequence[Datum], type: pa.DataType) -> Datum:
     """The second with its fraction, as DECIMAL(8,6)."""
     micros = pc.cast(pc.microsecond(args[0]), pa.int32())
@@ -31,24 +48,28 @@ def second_exact(args: Sequence[Datum], type: pa.DataType) -> Datum:
     return pc.multiply(pc.cast(total, pa.decimal128(19, 0)), millionth).cast(type)
 
 
-def add_days(args: Sequence[Datum], type: pa.DataType) -> Datum:
-    """A date some days later."""
-    try:
-        days = pc.add_checked(args[0].cast(pa.int32()).cast(pa.int64()), args[1].cast(pa.int64()))
-        return days.cast(pa.int32()).cast(pa.date32())
-    except pa.ArrowInvalid as error:
-        raise Fault(_OUT_OF_RANGE) from error
+def _moved_days(kernel: Callable[[Datum, Datum], Datum]) -> Function:
+    def apply(args: Sequence[Datum], type: pa.DataType) -> Datum:
+        try:
+            days = kernel(args[0].cast(pa.int32()).cast(pa.int64()), args[1].cast(pa.int64()))
+            return days.cast(pa.int32()).cast(pa.date32())
+        except pa.ArrowInvalid as error:
+            raise Fault(_OUT_OF_RANGE) from error
+
+    return apply
 
 
-def subtract_days(args: Sequence[Datum], type: pa.DataType) -> Datum:
-    """A date some days earlier."""
-    return add_days((args[0], pc.negate(args[1].cast(pa.int64()))), type)
+add_days = _moved_days(pc.add_checked)
+subtract_days = _moved_days(pc.subtract_checked)
 
 
 def days_between(args: Sequence[Datum], type: pa.DataType) -> Datum:
     """How many days the first date is later than the second."""
     late, early = (each.cast(pa.int32()).cast(pa.int64()) for each in args)
-    return pc.subtract(late, early).cast(type)
+    try:
+        return pc.subtract(late, early).cast(type)
+    except pa.ArrowInvalid as error:
+        raise Fault(f"the result does not fit {sql_name(type)}") from error
 
 
 def add_micros(args: Sequence[Datum], type: pa.DataType) -> Datum:
@@ -59,16 +80,62 @@ def add_micros(args: Sequence[Datum], type: pa.DataType) -> Datum:
         raise Fault(_OUT_OF_RANGE) from error
 
 
-DATES: dict[str, Function] = {
-    "year": _field(pc.year),
-    "month": _field(pc.month),
-    "day": _field(pc.day),
-    "hour": _field(pc.hour),
-    "minute": _field(pc.minute),
-    "second": _field(pc.second),
-    "second_exact": second_exact,
-    "add_days": add_days,
-    "subtract_days": subtract_days,
-    "days_between": days_between,
-    "add_micros": add_micros,
+_DATES, _INSTANTS = (pa.date32(),), (TIMESTAMP,)
+
+
+def _whole_number(plain: Plain, types: Collection[pa.DataType]) -> Maker:
+    """Return a field of a date or timestamp, as an integer or a decimal of scale 0."""
+
+    def make(call: Call) -> Plain | None:
+        is_whole = call.type in INTEGERS or call.type.scale == 0
+        return plain if is_whole and call.args[0].type in types else None
+
+    return make
+
+
+def _of_day(field: Callable[[dt.date], int]) -> Maker:
+    """Return a field of a day, by Python's calendar; other years are left to the form by column."""
+
+    def of_date(value: int) -> int:
+        return field(dt.date.fromordinal(value + EPOCH_DAY))
+
+    def make(call: Call) -> Plain | None:
+        plain = _whole_number(of_date, _DATES)(call)
+        return plain or _whole_number(lambda value: of_date(value // DAY_MICROSECONDS), _INSTANTS)(
+            call
+        )
+
+    return make
+
+
+def _of_time(unit: int, count: int) -> Maker:
+    return _whole_number(lambda value: value // unit % count, _INSTANTS)
+
+
+def _second_exact(call: Call) -> Plain | None:
+    is_exact = call.type.scale == 6 and call.args[0].type == TIMESTAMP
+    return (lambda value: value % 60_000_000) if is_exact else None
+
+
+def _moved(plain: Plain, units: pa.DataType) -> Maker:
+    """Return a sum or difference in the units that a date or timestamp counts.
+
+    Not of UBIGINT: by column a count beyond BIGINT is an error even beside NULL.
+    """
+    counts = {*INTEGERS} - {pa.uint64()}
+    return lambda call: within(plain, units) if call.args[1].type in counts else None
+
+
+DATES: dict[str, Entry] = {
+    "year": Entry(year, of_one(_of_day(lambda day: day.year))),
+    "month": Entry(_field(pc.month), of_one(_of_day(lambda day: day.month))),
+    "day": Entry(_field(pc.day), of_one(_of_day(lambda day: day.day))),
+    "hour": Entry(_field(pc.hour), of_one(_of_time(3_600_000_000, 24))),
+    "minute": Entry(_field(pc.minute), of_one(_of_time(60_000_000, 60))),
+    "second": Entry(_field(pc.second), of_one(_of_time(1_000_000, 60))),
+    "second_exact": Entry(second_exact, of_one(_second_exact)),
+    "add_days": Entry(add_days, of_two(_moved(operator.add, pa.int32()))),
+    "subtract_days": Entry(subtract_days, of_two(_moved(operator.sub, pa.int32()))),
+    "days_between": Entry(days_between, of_two(lambda call: within(operator.sub, call.type))),
+    "add_micros": Entry(add_micros, of_two(_moved(operator.add, pa.int64()))),
 }

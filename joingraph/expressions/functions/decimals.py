@@ -2,6 +2,8 @@
 
 Arrow's own kernels do what fits 38 digits on the way. The rest (division, remainder, products of
 long decimals) goes row by row through Python's decimals: rare, and right before fast.
+
+By row a decimal is a whole number of its last place, and all is exact in Python's integers.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 import pyarrow as pa
 
 from joingraph.expressions.functions.arrow import pc
+from joingraph.expressions.functions.by_row import Maker, Plain, within
 from joingraph.expressions.functions.fault import Datum, Fault, Function, columns
+from joingraph.expressions.tree import Call
 from joingraph.expressions.types import DECIMAL_DIGITS, sql_name
 
 EXACT = Context(prec=1000, rounding=ROUND_HALF_UP)  # a double has up to 767 digits
@@ -35,6 +39,8 @@ def rescale(values: Datum, type: pa.DataType) -> Datum:
     if values.type.scale > type.scale:  # one digit more, as 9.5 becomes 10
         roomy = pa.decimal256(values.type.precision + 1, values.type.scale)
         values = pc.round(values.cast(roomy), type.scale, round_mode="half_towards_infinity")
+    elif values.type.precision + type.scale - values.type.scale > DECIMAL_DIGITS:
+        values = values.cast(pa.decimal256(76, values.type.scale))  # 128 bits wrap unnoticed
     try:
         return values.cast(type)
     except pa.ArrowInvalid as error:
@@ -95,3 +101,58 @@ OPERATORS: dict[str, Function] = {
     "subtract": _operator(pc.subtract, EXACT.subtract, _sum_digits),
     "multiply": _operator(pc.multiply, EXACT.multiply, _product_digits),
 }
+
+
+def whole_quotient(value: int, by: int) -> int:
+    """Divide whole numbers, cut towards zero."""
+    found = abs(value) // abs(by)
+    return found if (value < 0) == (by < 0) else -found
+
+
+def nearest(value: int, by: int) -> int:
+    """Divide whole numbers, halves away from zero.
+
+    >>> nearest(5, 2), nearest(-5, 2), nearest(7, -5)
+    (3, -3, -1)
+    """
+    found, rest = divmod(abs(value), abs(by))
+    found += 2 * rest >= abs(by)
+    return found if (value < 0) == (by < 0) else -found
+
+
+def shifted(value: int, places: int) -> int:
+    """Multiply by a power of ten; a negative one rounds halves away from zero."""
+    return value * 10**places if places >= 0 else nearest(value, 10**-places)
+
+
+def cut_remainder(a: int, b: int) -> int:
+    """Return what is left of a after whole times b, with the sign of a."""
+    rest = abs(a) % abs(b)
+    return -rest if a < 0 else rest
+
+
+def sum_by_row(plain: Callable[[int, int], int]) -> Maker:
+    """Return a sum, difference or remainder of two decimals: both are brought to one scale."""
+
+    def make(call: Call) -> Plain:
+        a, b = (each.type.scale for each in call.args)
+        scale = max(a, b)
+        up_a, up_b, down = 10 ** (scale - a), 10 ** (scale - b), call.type.scale - scale
+        if up_a == up_b == 1 and down == 0:
+            return within(plain, call.type)
+        return within(lambda x, y: shifted(plain(x * up_a, y * up_b), down), call.type)
+
+    return make
+
+
+def product_by_row(call: Call) -> Plain:
+    """Return the product of two decimals."""
+    places = call.type.scale - sum(each.type.scale for each in call.args)
+    return within(lambda x, y: shifted(x * y, places), call.type)
+
+
+def quotient_by_row(call: Call) -> Plain:
+    """Return the quotient of two decimals, rounded to 38 places first, as `divide` does."""
+    a, b = (each.type.scale for each in call.args)
+    up, down = 10 ** (DECIMAL_DIGITS - a + b), call.type.scale - DECIMAL_DIGITS
+    return within(lambda x, y: shifted(nearest(x * up, y), down), call.type)

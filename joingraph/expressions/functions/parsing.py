@@ -18,12 +18,15 @@ import numpy as np
 import pyarrow as pa
 
 from joingraph.expressions.functions.arrow import pc
+from joingraph.expressions.functions.by_row import Plain
 from joingraph.expressions.functions.decimals import fit
+from joingraph.expressions.row_values import RowValue, bounds, reader_of
 from joingraph.expressions.types import FLOATS, INTEGERS
 
 INTEGER: Final = r"[+-]?[0-9]+"
 NUMBER: Final = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)"
 FLOAT: Final = r"(?i)[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?|nan|[+-]?inf(inity)?"
+PREFIX: Final = r"^[ \t\n\v\f\r]*(?P<digits>[+-]?[0-9]+)"
 DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 TIMESTAMP: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
@@ -117,7 +120,7 @@ def read_timestamp(text: str) -> dt.datetime | None:
 
 def read_prefix(texts: pa.Array, type: pa.DataType) -> pa.Array:
     """Read the integer that each text begins with, 0 for none, held at the limits of the type."""
-    digits = pc.extract_regex(texts, r"^[ \t\n\v\f\r]*(?P<digits>[+-]?[0-9]+)")
+    digits = pc.extract_regex(texts, PREFIX)
     found = pc.struct_field(digits, [0]).to_pylist()
     info = np.iinfo(str(type))
     numbers = [min(max(whole_number(each or "0"), info.min), info.max) for each in found]
@@ -138,6 +141,47 @@ def _reader(type: pa.DataType) -> Callable[[str], Value | None]:
         return lambda text: {"true": True, "false": False}.get(text.lower())
     assert pa.types.is_timestamp(type), type
     return lambda text: _placed(read_timestamp(text), zoned=type.tz is not None)
+
+
+def parser(type: pa.DataType) -> Plain:
+    """Return `parse` of one text; a text that is not of the plain form is None."""
+    read, held = _reader(type), reader_of(type)
+
+    def plain(text: str) -> RowValue:
+        found = read(text.strip(" "))
+        return None if found is None else held(found)
+
+    return plain
+
+
+def certain_parser(type: pa.DataType) -> Plain:
+    """Return a parser that raises where dialects may differ."""
+    parse_one = parser(type)
+
+    def plain(text: str) -> RowValue:
+        found: RowValue = parse_one(text)
+        if found is None and is_doubtful(text, type):
+            raise ValueError
+        return found
+
+    return plain
+
+
+def spark_parser(type: pa.DataType) -> Plain:
+    """Return a parser that drops control characters around a text, too."""
+    parse_one = parser(type)
+    return lambda text: parse_one(text.strip(_CONTROLS))
+
+
+def prefix_reader(type: pa.DataType) -> Plain:
+    """Return `read_prefix` of one text."""
+    low, high = bounds(type)
+
+    def plain(text: str) -> int:
+        found = re.match(PREFIX, text)
+        return min(max(whole_number(found["digits"] if found else "0"), low), high)
+
+    return plain
 
 
 def _integer(text: str, low: int, high: int) -> int | None:

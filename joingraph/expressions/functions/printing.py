@@ -8,8 +8,11 @@ from decimal import Decimal
 import pyarrow as pa
 
 from joingraph.expressions.functions.arrow import pc
+from joingraph.expressions.functions.by_row import Plain
 from joingraph.expressions.functions.fault import Fault
 from joingraph.expressions.python_values import python_values, scalar_text
+from joingraph.expressions.row_values import EPOCH, EPOCH_DAY
+from joingraph.expressions.types import INTEGERS, TIMESTAMP
 
 BEYOND = "<"  # how Arrow's text of a date or time begins that is beyond its years
 
@@ -24,6 +27,29 @@ def to_text(values: pa.Array) -> pa.Array:
     if pa.types.is_date(values.type) and pc.any(pc.starts_with(found, BEYOND)).as_py():
         raise Fault("the year is out of the range of dates that have a text")
     return found
+
+
+def text_by_row(type: pa.DataType) -> Plain | None:
+    """Return `to_text` of one value; years that Python lacks are left to the form by column."""
+    if type in INTEGERS:
+        return str
+    if type == pa.bool_():
+        return lambda value: "true" if value else "false"
+    if type == pa.date32():
+        return lambda value: dt.date.fromordinal(value + EPOCH_DAY).isoformat()
+    if type == TIMESTAMP:
+        return lambda value: _moment(EPOCH + dt.timedelta(microseconds=value))
+    return _decimal_text(type.scale) if pa.types.is_decimal(type) else None
+
+
+def _decimal_text(scale: int) -> Plain:
+    def plain(value: int) -> str:
+        digits = f"{abs(value):0{scale + 1}}"
+        point = len(digits) - scale
+        sign, fraction = "-" if value < 0 else "", f".{digits[point:]}" if scale else ""
+        return f"{sign}{digits[:point]}{fraction}"
+
+    return plain
 
 
 def _plain(value: Decimal | None) -> str | None:

@@ -5,14 +5,29 @@ Only `position` and searches for a text from another column go row by row.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pyarrow as pa
 
 from joingraph.expressions import texts
 from joingraph.expressions.functions.arrow import pc
-from joingraph.expressions.functions.fault import Datum, Function, columns, length_of
+from joingraph.expressions.functions.by_row import (
+    Entry,
+    Maker,
+    Plain,
+    always,
+    constant,
+    of_nulls,
+    of_one,
+    of_two,
+)
+from joingraph.expressions.functions.fault import Datum, columns, length_of
+from joingraph.expressions.tree import Call, Literal
+
+PATTERN_CHARS_MAX = 1_000  # a far longer one is too long for the form by column
 
 
 def concat(args: Sequence[Datum], type: pa.DataType) -> Datum:
@@ -172,35 +187,131 @@ def like_regex(pattern: str, escape: str) -> str:
     >>> like_regex("a#_%", "#")
     '(?s)\\Aa_.*\\z'
     """
-    parts: list[str] = []
+    runs = (regex_of(run) for run in like_runs(pattern, escape))
+    return "(?s)\\A" + ".*".join(runs) + "\\z"
+
+
+Run = list[str | None]
+
+
+def like_runs(pattern: str, escape: str) -> list[Run]:
+    """Split a LIKE pattern at each %, into letters; None is any one character.
+
+    >>> like_runs("a#__%b", "#")
+    [['a', '_', None], ['b']]
+    """
+    runs: list[Run] = [[]]
     letters = iter(pattern)
     for letter in letters:
         if letter == escape:
-            parts.append(re.escape(next(letters)))
+            runs[-1].append(next(letters))
+        elif letter == "%":
+            runs.append([])
         else:
-            parts.append({"%": ".*", "_": "."}.get(letter) or re.escape(letter))
-    return "(?s)\\A" + "".join(parts) + "\\z"
+            runs[-1].append(None if letter == "_" else letter)
+    return runs
 
 
-STRINGS: dict[str, Function] = {
-    "concat": concat,
-    "concat_known": concat_known,
-    "length": length,
-    "upper": upper,
-    "lower": lower,
-    "upper_ascii": upper_ascii,
-    "lower_ascii": lower_ascii,
-    "upper_full": upper_full,
-    "lower_full": lower_full,
-    "trim": trim,
-    "trim_left": trim_left,
-    "trim_right": trim_right,
-    "slice": part,
-    "replace": replace,
-    "reverse": reverse,
-    "starts_with": starts_with,
-    "ends_with": ends_with,
-    "contains": contains,
-    "position": position,
-    "like": like,
+def regex_of(run: Run) -> str:
+    """Write a run of letters as a regular expression."""
+    return "".join("." if letter is None else re.escape(letter) for letter in run)
+
+
+def _like(call: Call) -> Plain | None:
+    pattern, escape = (constant(each) for each in call.args[1:])
+    if not isinstance(pattern, str) or not isinstance(escape, str):
+        return None
+    if len(pattern) > PATTERN_CHARS_MAX:
+        return None
+    runs = like_runs(pattern, escape)
+    if any(None in run for run in runs):
+        return _matching(runs)
+    match ["".join(letter for letter in run if letter) for run in runs]:
+        case [whole]:
+            return lambda text: text == whole
+        case ["", inner, ""]:
+            return lambda text: inner in text
+        case [start, ""]:
+            return lambda text: text.startswith(start)
+        case ["", end]:
+            return lambda text: text.endswith(end)
+        case _:
+            return _matching(runs)
+
+
+def _matching(runs: Sequence[Run]) -> Plain:
+    """Match each run at its first place: an atomic group is not tried at another one."""
+    first, *others = map(regex_of, runs)
+    if others:
+        first += "".join(f"(?>.*?{each})" for each in others[:-1]) + f".*{others[-1]}"
+    fullmatch = re.compile(f"(?s){first}").fullmatch
+    return lambda text: fullmatch(text) is not None
+
+
+def _bounded(text: str) -> str:
+    """Leave a text that may be too long for an array to the form by column."""
+    if 4 * len(text) > texts.ARRAY_BYTES_MAX:
+        raise OverflowError
+    return text
+
+
+def _concat(*values: Any) -> str | None:
+    return None if None in values else _bounded("".join(values))
+
+
+def _concat_known(*values: str | None) -> str:
+    return _bounded("".join(value for value in values if value))
+
+
+def _by_letter(ascii: Callable[[str], str], kernel: Callable[[str], pa.Scalar]) -> Maker:
+    """Ask Arrow about letters beyond ASCII, of which Python knows other mappings."""
+    return always(lambda text: ascii(text) if text.isascii() else kernel(text).as_py())
+
+
+def _of_ascii(plain: Callable[[bytes], bytes]) -> Maker:
+    return always(lambda text: plain(text.encode()).decode())
+
+
+def _trimmed(strip: Callable[[str, str], str]) -> Maker:
+    def make(call: Call) -> Plain | None:
+        characters = constant(call.args[1])
+        return (lambda text: strip(text, characters)) if isinstance(characters, str) else None
+
+    return make
+
+
+def _part(call: Call) -> Plain | None:
+    if not all(isinstance(each, Literal) for each in call.args[1:]):
+        return None
+    return operator.itemgetter(slice(*(constant(each) for each in call.args[1:])))
+
+
+def _replaced(call: Call) -> Plain | None:
+    old, new = (constant(each) for each in call.args[1:])
+    if not isinstance(old, str) or not isinstance(new, str):
+        return None
+    return lambda text: _bounded(text.replace(old, new))
+
+
+STRINGS: dict[str, Entry] = {
+    "concat": Entry(concat, of_nulls(always(_concat))),
+    "concat_known": Entry(concat_known, of_nulls(always(_concat_known))),
+    "length": Entry(length, of_one(always(len))),
+    "upper": Entry(upper, of_one(_by_letter(str.upper, pc.utf8_upper))),
+    "lower": Entry(lower, of_one(_by_letter(str.lower, pc.utf8_lower))),
+    "upper_ascii": Entry(upper_ascii, of_one(_of_ascii(bytes.upper))),
+    "lower_ascii": Entry(lower_ascii, of_one(_of_ascii(bytes.lower))),
+    "upper_full": Entry(upper_full, of_one(always(str.upper))),
+    "lower_full": Entry(lower_full, of_one(always(str.lower))),
+    "trim": Entry(trim, of_one(_trimmed(str.strip))),
+    "trim_left": Entry(trim_left, of_one(_trimmed(str.lstrip))),
+    "trim_right": Entry(trim_right, of_one(_trimmed(str.rstrip))),
+    "slice": Entry(part, of_one(_part)),
+    "replace": Entry(replace, of_one(_replaced)),
+    "reverse": Entry(reverse, of_one(always(operator.itemgetter(slice(None, None, -1))))),
+    "starts_with": Entry(starts_with, of_two(always(str.startswith))),
+    "ends_with": Entry(ends_with, of_two(always(str.endswith))),
+    "contains": Entry(contains, of_two(always(str.__contains__))),
+    "position": Entry(position, of_two(always(lambda text, part: text.find(part) + 1))),
+    "like": Entry(like, of_one(_like)),
 }

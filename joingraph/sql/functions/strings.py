@@ -174,7 +174,7 @@ def _like(node: exp.Expr, escape: str, bind: Binder) -> Expression:
     if isinstance(node, exp.ILike) or bind.dialect == "sqlite":  # SQLite's LIKE takes a for A
         function = "lower" + _CASE_SUFFIX[bind.dialect]
         subject = call(function, TEXT, subject)
-        pattern = FUNCTIONS[function]([pa.array([pattern])], TEXT)[0].as_py()
+        pattern = FUNCTIONS[function].column([pa.array([pattern])], TEXT)[0].as_py()
     test = call("like", BOOL, subject, _constant(pattern), _constant(escape))
     return call("not", BOOL, test) if node.args.get("negate") else test
 

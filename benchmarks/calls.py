@@ -14,7 +14,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -89,7 +89,7 @@ CASES = (
 
 
 @contextmanager
-def call(case: Case) -> Iterator[Step]:
+def call(case: Case) -> Generator[Step]:
     """Yield what inserts rows into a graph and lists the view diff."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "graph") if case.is_durable else None
@@ -101,7 +101,7 @@ def call(case: Case) -> Iterator[Step]:
 
 
 @contextmanager
-def trigger(case: Case) -> Iterator[Step]:
+def trigger(case: Case) -> Generator[Step]:
     """Yield what inserts rows into SQLite and reads what its trigger has written."""
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder, "db")) if case.is_durable else ":memory:"

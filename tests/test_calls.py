@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from decimal import Decimal
+from functools import partial
+from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
@@ -12,6 +15,9 @@ import pytest
 
 import joingraph as jg
 from joingraph.engines.calls.view_rows import WordsDiff
+from joingraph.engines.compiled.engine import CompiledEngine
+from joingraph.storage.record import Record, decode, encode
+from joingraph.storage.recovery import entries_of
 from joingraph.tables.rows_in import to_table
 
 Row = tuple[Any, ...]
@@ -63,6 +69,11 @@ SHAPES = {
     "floats and decimals as keys": Shape(
         "SELECT X.c, Y.c AS d FROM x X JOIN y Y ON X.a = Y.a AND X.b = Y.b",
         {"x": ("DOUBLE", "DECIMAL(22,2)", "INT"), "y": ("DOUBLE", "DECIMAL(22,2)", "INT")},
+    ),
+    "computed keys and projected values": Shape(
+        "SELECT X.b + 1 AS u, upper(Y.c) AS v, 6 DIV X.b AS w, CAST(Y.b AS DECIMAL(30,2)) AS m"
+        " FROM x X JOIN y Y ON X.a + 1 = Y.b AND lower(X.c) = Y.c WHERE X.b - 3 <> Y.b",
+        {"x": ("INT", "INT", "STRING"), "y": ("INT", "BIGINT", "STRING")},
     ),
     "self-join": Shape(
         "SELECT A.b, B.a FROM e A JOIN e B ON A.b = B.a WHERE A.a <> 3", {"e": ("INT", "INT")}
@@ -237,3 +248,105 @@ def bag(graph: jg.JoinGraph) -> list[str]:
 def test_few_rows_do_what_they_do_by_blocks_and_in_the_reference_form(name: str) -> None:
     called = sum(compare(name, seed, 40, with_reference=True) for seed in range(3))
     assert called > 20 or "residual" in name
+
+
+def test_view_diffs_of_few_rows_are_kept_for_subscribers_and_sources(tmp_path: Path) -> None:
+    shape = SHAPES["conditions on texts"]
+    feed, path = Feed(shape, 7), tmp_path / "graph"
+    graphs = jg.JoinGraph(shape.view, path), jg.JoinGraph(shape.view)
+    subscriptions = [each.subscribe("s") for each in graphs]
+    for position in range(20):
+        batch = [feed.entry()]
+        found = outcome(partial(graphs[0].apply, batch, source="a", position=position))
+        expected = outcome(partial(graphs[1].apply, Batch(batch), source="a", position=position))
+        assert found[:2] == expected[:2]
+        if found[2]:
+            feed.note(batch)
+            again = graphs[0].apply(batch, source="a", position=position)
+            assert list(map(repr, again.rows())) == found[1]
+            told = [each.next(0) for each in subscriptions]
+            assert all(each is not None and each.rows() == again.rows() for each in told)
+            for each in subscriptions:
+                each.ack(again.seq)
+    graphs[0].close()
+    with jg.open(path) as graph:
+        assert (bag(graph), graph.positions()) == (bag(graphs[1]), graphs[1].positions())
+
+
+@pytest.mark.parametrize("durability", ["os", "none", "fsync"])
+@pytest.mark.parametrize("name", ["all types", "computed keys and projected values"])
+def test_a_log_of_rows_as_words_and_as_columns_opens(
+    name: str, durability: str, tmp_path: Path
+) -> None:
+    shape, path = SHAPES[name], tmp_path / "graph"
+    feed, mirror = Feed(shape, 3), jg.JoinGraph(shape.view)
+    for _ in range(3):
+        with jg.JoinGraph(shape.view, path, durability=durability) as graph:
+            for step in range(10):
+                batch = [feed.entry() for _ in range(1 + step % 2)]
+                given = Batch(batch) if step % 3 == 0 else batch
+                found = outcome(lambda given=given: graph.apply(given))
+                assert found[:2] == outcome(lambda batch=batch: mirror.apply(Batch(batch)))[:2]
+                if found[2]:
+                    feed.note(batch)
+        with jg.open(path) as graph:
+            graph.check()
+            assert (bag(graph), graph.seq) == (bag(mirror), mirror.seq)
+
+
+def test_a_record_of_few_rows_that_is_damaged_is_refused_by_name() -> None:
+    shape = SHAPES["conditions on texts"]
+    view = shape.view
+    calls = CompiledEngine(view.plan, "exact").calls(view.tables)
+    rows = calls.read([("insert", "y", [("a", 1, "text"), ("b", 2, None)])])
+    assert rows is not None
+    said = {"skip": False, "quarantine": True, "source": "s", "position": [1]}
+    record = Record("batch", 7, said, rows=rows)
+    _, *payload = encode(record, 1, 0)
+    whole = b"".join(map(bytes, payload))
+    assert decode(memoryview(whole)) == record
+    chance = Random(5)
+    for _ in range(300):
+        data = bytearray(whole[: chance.choice((len(whole), chance.randrange(9, len(whole))))])
+        for _ in range(chance.randrange(1, 4)):
+            data[chance.randrange(8, len(data))] = chance.randrange(256)
+        with suppress(jg.StoreError):
+            entries_of(decode(memoryview(bytes(data))), view)
+
+
+def test_few_rows_are_many_when_memory_for_them_ends() -> None:
+    shape = SHAPES["integers"]
+    graph, blocks = jg.JoinGraph(shape.view), jg.JoinGraph(shape.view)
+    for count in (1, 40, 2000, 1, 70_000):
+        rows = [(1 if count > 2000 else each % 3, each) for each in range(count)]
+        found = [each.insert("x", rows).rows() for each in (graph,)]
+        assert found == [blocks.apply(Batch([("insert", "x", rows)])).rows()]
+        one = graph.insert("y", [(1, count)])
+        assert one.rows() == blocks.apply(Batch([("insert", "y", [(1, count)])])).rows()
+    assert isinstance(graph.insert("y", [(2, 7)]), WordsDiff)
+    assert not isinstance(graph.insert("y", [(1, 7)]), WordsDiff)
+    graph.check()
+
+
+def test_rows_of_much_text_are_kept_and_told() -> None:
+    shape = SHAPES["conditions on texts"]
+    graph, blocks = jg.JoinGraph(shape.view), jg.JoinGraph(shape.view)
+    rows = [("a", 5, "a" * (1 << 10 + size)) for size in range(8)]
+    for batch in ([("insert", "x", [("a", each) for each in range(9)])], [("insert", "y", rows)]):
+        assert graph.apply(batch).rows() == blocks.apply(Batch(batch)).rows()
+    diff = graph.delete("y", rows[:1])
+    graph.insert("y", [("b", 5, "another text, and none of the one that went, with an a")])
+    assert {row[1] for _, row, _ in diff.rows()} == {rows[0][2]}
+
+
+def test_a_key_index_an_index_or_a_limit_takes_rows_by_blocks() -> None:
+    shape = SHAPES["integers"]
+    indexed, limited = jg.JoinGraph(shape.view), jg.JoinGraph(shape.view, memory_limit=1 << 30)
+    for graph in (indexed, limited):
+        graph.insert("x", [(1, 2)])
+    assert isinstance(indexed.insert("y", [(1, 2)]), WordsDiff)
+    indexed.index("c")
+    assert not isinstance(indexed.insert("y", [(1, 3)]), WordsDiff)
+    assert not isinstance(limited.insert("y", [(1, 3)]), WordsDiff)
+    assert indexed.count("c = 3") == 1
+    indexed.check()

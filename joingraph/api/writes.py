@@ -12,7 +12,7 @@ from weakref import ref
 
 import pyarrow as pa
 
-from joingraph.api.batches import Batches
+from joingraph.api.batches import Batches, Kept
 from joingraph.api.durability import Durability
 from joingraph.common.errors import DiffError
 from joingraph.common.names import plain, plain_items
@@ -26,6 +26,7 @@ from joingraph.storage.live_graph import LiveGraph
 from joingraph.storage.positions import read_position
 from joingraph.storage.record import Record
 from joingraph.tables.batch import Entry, find_table, read_batch
+from joingraph.tables.row_batch import RowBatch
 from joingraph.tables.rows_in import to_table
 from joingraph.view_diffs.formats import FORMS, made_as_rows
 from joingraph.view_diffs.view_diff import HAPPENED, DiffRows, Forms, ViewDiff, check_names, made_of
@@ -109,7 +110,31 @@ class Writes:
             rows = live.journal.answer(again, live.view.schema)
             idiffs = self.batches.from_rows((), ())
             return again.number, ViewDiff(Forms(made_of(rows), lambda: idiffs(rows())), again.seq)
-        return self._applied(batch, form, source, position)
+        called = None
+        if form == "rows" or live.journal.keeps(source):
+            called = self._called(batch, source, position)
+        return called or self._applied(batch, form, source, position)
+
+    def _called(
+        self, batch: Diffs, source: str | None, position: object
+    ) -> tuple[int, ViewDiff] | None:
+        """Apply a batch of few Python rows by one compiled call; None: it is none."""
+        live, calls, noted = self._live, self.batches.calls, list[Kept]()
+        if calls is None:
+            return None
+
+        def read(batch: Diffs) -> RowBatch | None:
+            rows, is_kept = calls.read(batch), live.journal.keeps(source)
+            if rows is not None:
+                remade = is_kept and live.journal.remakes(source, self.prompt)
+                said = self.batches.said(source, position, remade=remade)
+                noted.append(Kept(said, is_kept and not remade, remade))
+            return rows
+
+        live.turn()
+        return live.call(
+            read, batch, lambda attempt, rows: self.batches.called(attempt, rows, noted[0])
+        )
 
     def _applied(
         self, batch: Diffs, form: str, source: str | None, position: object

@@ -224,12 +224,12 @@ class Journal:
 
     def _stand(self, record: Record, number: int) -> None:
         """Take note of a record that stands; once more changes nothing."""
-        if record.rows is not None and record.changes is None and not self.state.subscribers:
-            if record.said["source"] is None:  # neither of it can be asked for again
-                self.state.seq, self.changed_at, self._commit = record.seq, number, None
-                if self.store.is_durable:
-                    self._forget_some()
-                return
+        is_plain = record.rows is not None and record.said["source"] is None
+        if is_plain and not self.state.subscribers:  # nothing of it can be asked for again
+            self.state.seq, self.changed_at, self._commit = record.seq, number, None
+            if self.store.is_durable:
+                self._forget_some()
+            return
         self.note(record, number)
         self._commit = None
         if record.kind in ("ack", "drop") or not self.state.subscribers:

@@ -1,7 +1,7 @@
 """A batch of few rows as words: what the log keeps of it, and columns when they are asked for.
 
-    part      operation, table, how many rows         update: all pre rows, then all post rows
-    words     | of no meaning here | NULLs | a word or two a column ... |    a row, 8 bytes a word
+    part      operation, table, how many rows, words of a row     update: pre rows, then post rows
+    words     | of no meaning here | NULLs | a word or two a column ... | of no meaning ... |
     texts     one after the other      a text's word: offset << 32 | length
 
 As bytes: parts, words, texts, their lengths first (PACKED), then each part (PART) with its name.
@@ -27,12 +27,12 @@ from joingraph.tables.table import Table
 Words = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 LOW = (1 << 32) - 1
-PACKED, PART = Struct("<QQQ"), Struct("<BIH")
+PACKED, PART = Struct("<QQQ"), Struct("<BIHH")
 OPERATIONS = tuple(SIDES)
 NARROW = {4: np.int32, 2: np.int16, 1: np.int8}
 
 
-Part: TypeAlias = tuple[str, str, int]  # operation, table, how many rows
+Part: TypeAlias = tuple[str, str, int, int]  # operation, table, how many rows, words of a row
 
 
 class RowBatch(NamedTuple):
@@ -45,17 +45,16 @@ class RowBatch(NamedTuple):
     def packed(self) -> bytes:
         """Return it as bytes."""
         found = [PACKED.pack(len(self.parts), len(self.words), len(self.texts))]
-        for operation, table, count in self.parts:
+        for operation, table, count, width in self.parts:
             name = table.encode()
-            found += (PART.pack(OPERATIONS.index(operation), count, len(name)), name)
+            found += (PART.pack(OPERATIONS.index(operation), count, width, len(name)), name)
         return b"".join((*found, self.words, self.texts))
 
     def entries(self, tables: Mapping[str, Table]) -> list[Entry]:
         """Return the entries of the batch; ValueError if these words are none of such tables."""
         words, at, found = np.frombuffer(self.words, np.int64), 0, list[Entry]()
-        for operation, name, count in self.parts:
+        for operation, name, count, width in self.parts:
             table, sides = tables[name], dict[str, pa.Table]()
-            width = META_WORDS + places_of(table.schema.types)[-1]
             for side in SIDES[operation]:
                 rows = words[at : at + count * width].reshape(count, width)
                 sides[side] = table_of(rows, self.texts, table)
@@ -71,9 +70,9 @@ def unpacked(data: memoryview) -> RowBatch:
     count, words, texts = PACKED.unpack_from(data)
     at, parts = PACKED.size, list[Part]()
     for _ in range(count):
-        operation, rows, length = PART.unpack_from(data, at)
+        operation, rows, width, length = PART.unpack_from(data, at)
         at += PART.size + length
-        parts.append((OPERATIONS[operation], str(data[at - length : at], "utf-8"), rows))
+        parts.append((OPERATIONS[operation], str(data[at - length : at], "utf-8"), rows, width))
     if at + words + texts != len(data):
         raise ValueError("its words are cut short")
     return RowBatch(parts, bytes(data[at : at + words]), bytes(data[at + words :]))

@@ -85,13 +85,13 @@ class Texts:
 
 
 class RowWords:
-    """How the rows of one base table become words; `extra` more are written behind them."""
+    """How the rows of one base table become words; more may be written behind them."""
 
-    def __init__(self, table: Table, texts: Texts, extra: int = 0) -> None:
+    def __init__(self, table: Table, texts: Texts) -> None:
         self.types = list(table.schema.types)
-        self.required, self.texts, self.extra = frozenset(table.required), texts, extra
+        self.required, self.texts = frozenset(table.required), texts
         self.firsts = places_of(self.types)
-        self.words = self.firsts.pop() + extra
+        self.words = self.firsts.pop()
         self.plans: dict[tuple[type, ...], Plan] = {}
 
     def settle(self, kinds: tuple[type, ...]) -> Plan:
@@ -123,28 +123,49 @@ class RowWords:
 
     def converters(self, kind: type, wanted: pa.DataType) -> tuple[Convert | None, Convert | None]:
         """Return what a value of a Python type is read and written by; None: as it is."""
+        if kind not in KINDS[wanted.id]:
+            raise UnfitError
+        return reader(kind, wanted), self.writer(wanted)
+
+    def writer(self, kind: pa.DataType) -> Convert | None:
+        """Return what makes the word, or two, of a value as conditions take it; None: it is one."""
         types = pa.types
-        if kind is int and wanted in INTEGERS:
-            return None, integer_writer(wanted)
-        if types.is_decimal(wanted) and kind in (Decimal, int):
-            return decimal_reader(wanted), two_words if wide(wanted) else None
-        if types.is_floating(wanted) and kind in (float, int):
-            is_single = types.is_float32(wanted)
-            read = exact_float if kind is int else None
-            if is_single:
-                read = single_of_int if kind is int else single
-            return read, single_word if is_single else double_word
-        if kind is dt.datetime and types.is_timestamp(wanted):
-            return (naive_moment if wanted.tz is None else aware_moment), None
-        if kind is str and types.is_string(wanted):
-            return None, self.texts.enter
-        if kind is bytes and types.is_binary(wanted):
-            return None, self.texts.enter_bytes
-        if kind is dt.date and types.is_date(wanted):
-            return day, None
-        if kind is bool and types.is_boolean(wanted):
-            return None, None
-        raise UnfitError
+        if kind in INTEGERS:
+            return integer_writer(kind)
+        if types.is_string(kind):
+            return self.texts.enter
+        if types.is_binary(kind):
+            return self.texts.enter_bytes
+        if types.is_floating(kind):
+            return single_word if types.is_float32(kind) else double_word
+        return two_words if wide(kind) else None
+
+
+KINDS: dict[int, tuple[type, ...]] = {
+    **{each.id: (int,) for each in INTEGERS},
+    pa.bool_().id: (bool,),
+    pa.float32().id: (float, int),
+    pa.float64().id: (float, int),
+    pa.decimal128(1).id: (Decimal, int),
+    pa.string().id: (str,),
+    pa.binary().id: (bytes,),
+    pa.date32().id: (dt.date,),
+    pa.timestamp("us").id: (dt.datetime,),
+}
+
+
+def reader(kind: type, wanted: pa.DataType) -> Convert | None:
+    """Return what reads a value of a Python type as one of a column's; None: it is one."""
+    types = pa.types
+    if types.is_decimal(wanted):
+        return decimal_reader(wanted)
+    if types.is_float32(wanted):
+        return single_of_int if kind is int else single
+    if types.is_float64(wanted):
+        return exact_float if kind is int else None
+    if types.is_timestamp(wanted):
+        return naive_moment if wanted.tz is None else aware_moment
+    return day if types.is_date(wanted) else None
 
 
 def wide(type_: pa.DataType) -> bool:

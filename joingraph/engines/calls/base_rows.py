@@ -8,29 +8,35 @@ that no row of words can say this of goes by blocks: UnfitError.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
 from joingraph.engines.calls import kernel as k
 from joingraph.engines.codegen.install import Plugs
-from joingraph.expressions.evaluate import holds
+from joingraph.expressions.functions.by_row import OfRow
+from joingraph.expressions.row_form import column_form, row_form
 from joingraph.expressions.texts import is_text
-from joingraph.expressions.tree import Column, Expression, columns_of
+from joingraph.expressions.tree import Column, Expression
 from joingraph.expressions.types import INTEGERS
 from joingraph.graph.compiled.fields import OP_WORDS
 from joingraph.graph.compiled.layout import words_of
 from joingraph.graph.compiled.memory.reserved import address_of, reserve
 from joingraph.plan.classes import bare
 from joingraph.plan.model import AliasPlan
-from joingraph.tables.row_words import META_WORDS, NULLS_MAX, RowWords, Texts, UnfitError
+from joingraph.tables.row_words import (
+    META_WORDS,
+    NULLS_MAX,
+    Convert,
+    RowWords,
+    Texts,
+    UnfitError,
+)
 from joingraph.tables.table import Table
 
 if TYPE_CHECKING:
     from joingraph.engines.compiled.engine import CompiledEngine
-
-Holds: TypeAlias = Callable[[Sequence[Any]], Any]
 
 
 class Place(NamedTuple):
@@ -42,38 +48,82 @@ class Place(NamedTuple):
     is_text: bool
 
 
+class Kept(NamedTuple):
+    """A value that an alias keeps, what care its words need, and where its NULLs are noted."""
+
+    alias: AliasPlan
+    value: Expression
+    care: int
+    met: int
+
+
+class Computed(NamedTuple):
+    """A value that is kept and is no column: the words behind a row's columns that it takes."""
+
+    at: int
+    mask: int  # of its NULL
+    compute: OfRow
+    write: Convert | None
+
+    def enter(self, row: Sequence[Any], extra: list[int], first: int) -> bool:
+        """Compute it of a row and write it among the words behind; False if it is NULL."""
+        value = self.compute(row)
+        if value is None:
+            return False
+        word = value if self.write is None else self.write(value)
+        words = word if type(word) is tuple else (word,)
+        extra[self.at - first : self.at - first + len(words)] = words
+        return True
+
+
+class ComputedOf(NamedTuple):
+    """What is computed for one alias, of rows that it lets pass: keys first, as NULL joins none."""
+
+    bit: int
+    key_nulls: int
+    keys: list[Computed]
+    projected: list[Computed]
+
+
 class BaseRows:
     """How rows of one base table come in."""
 
     def __init__(self, engine: CompiledEngine, table: Table, texts: Texts) -> None:
-        self.name, self.engine = table.name, engine
+        self.name, self.engine, self.table = table.name, engine, table
         self.encoder = RowWords(table, texts)
-        if self.encoder.words > NULLS_MAX or table.name in engine.keys.tables:
+        self.declared = self.encoder.words
+        if table.name in engine.keys.tables:
             raise UnfitError
         self.aliases = [each for each in engine.plan.aliases if each.table == table.name]
         layouts = [engine.layout.aliases[each.index] for each in self.aliases]
-        self.width = META_WORDS + self.encoder.words
-        self.alias_count = len(self.aliases)
-        kept = sum(2 * each.width for each in layouts)
-        self.words_max = max(2 * self.width, kept, OP_WORDS * self.alias_count)  # of a base diff
         self.columns = {name: at for at, name in enumerate(table.schema.names)}
         self.names = self.columns.keys()
         self.free = sum(1 << n for n, each in enumerate(self.aliases) if not each.conditions)
         self.conditions = [
-            (1 << number, [self.condition(each) for each in alias.conditions])
+            (1 << number, [self.form(alias, each) for each in alias.conditions])
             for number, alias in enumerate(self.aliases)
             if alias.conditions
         ]
-        self._write()
+        self.computed: list[ComputedOf] = []
+        self._write([self.places(number, alias) for number, alias in enumerate(self.aliases)])
+        self.extra = self.encoder.words - self.declared
+        self.extra_nulls = (1 << self.encoder.words) - (1 << self.declared)
+        self.width = META_WORDS + self.encoder.words
+        self.region.words[k.T_WIDTH] = self.width
+        self.alias_count = len(self.aliases)
+        kept = sum(2 * each.width for each in layouts)
+        self.words_max = max(2 * self.width, kept, OP_WORDS * self.alias_count)  # of a base diff
+        if self.encoder.words > NULLS_MAX:
+            raise UnfitError
 
-    def _write(self) -> None:
-        """Write the table's words."""
-        places = [list(self.places(alias)) for alias in self.aliases]
+    def _write(self, places: Sequence[list[Place]]) -> None:
+        """Write the table's words, given where a base row has what each alias keeps."""
         texts = sorted({each.at for here in places for each in here if each.is_text})
         first = k.TABLE_WORDS + k.ALIAS_WORDS * len(self.aliases)
         self.region = reserve(first + len(texts) + k.PLACE_WORDS * sum(map(len, places)) + 1)
         words, self.address = self.region.words, self.region.address
-        words[: k.TABLE_WORDS] = self.width, len(places), len(texts), self.address + 8 * first
+        words[k.T_ALIASES], words[k.T_TEXTS] = len(places), len(texts)
+        words[k.T_TEXT_PLACES] = self.address + 8 * first
         words[first : first + len(texts)] = texts
         at, self.counters = first + len(texts), list[tuple[int, int]]()
         for number, (alias, here) in enumerate(zip(self.aliases, places, strict=True)):
@@ -87,39 +137,57 @@ class BaseRows:
                 words[at : at + k.PLACE_WORDS] = each.at, each.care, each.met
                 at += k.PLACE_WORDS
 
-    def places(self, alias: AliasPlan) -> Iterator[Place]:
-        """Yield where a base row has the words that an alias keeps."""
+    def places(self, number: int, alias: AliasPlan) -> list[Place]:
+        """Return where a base row has the words that an alias keeps."""
+        computed, found = ComputedOf(1 << number, 0, [], []), list[Place]()
         for vertex in alias.keys:
             for key in vertex:
-                yield from self.words_of(key, ZEROS.get(key.type, k.PLAIN), 0)
+                kept = Kept(alias, key, ZEROS.get(key.type, k.PLAIN), 0)
+                found += self.words_of(kept, computed.keys)
+        keys = [each.at for each in found if each.at < self.declared]
         nulls = self.engine.nulls
-        for position, kept in enumerate(alias.projected):
+        for position, value in enumerate(alias.projected):
+            is_double = not is_text(value.type) and value.type.bit_width == 64
             met = address_of(nulls.met) + 8 * (nulls.firsts[alias.index] + position)
-            is_double = kept.type.bit_width == 64 if not is_text(kept.type) else False
-            yield from self.words_of(kept, k.NOT_NULL_WORD if is_double else k.PLAIN, met)
+            kept = Kept(alias, value, k.NOT_NULL_WORD if is_double else k.PLAIN, met)
+            found += self.words_of(kept, computed.projected)
+        if computed.keys or computed.projected:
+            key_nulls = sum({1 << each for each in keys})
+            self.computed.append(computed._replace(key_nulls=key_nulls))
+        return found
 
-    def words_of(self, kept: Expression, care: int, met: int) -> Iterator[Place]:
-        """Yield where the words of a kept value are."""
-        column = bare(kept)
-        if not isinstance(column, Column) or not are_alike(column.type, kept.type):
-            raise UnfitError
-        first = self.encoder.firsts[self.columns[column.name]]
-        for word in range(words_of(kept.type)):
-            yield Place(first + word, care, met, is_text(kept.type))
+    def words_of(self, kept: Kept, computed: list[Computed]) -> Iterator[Place]:
+        """Yield where the words of a kept value are: a column's, or some behind them."""
+        column, kind = bare(kept.value), kept.value.type
+        count = words_of(kind)
+        if isinstance(column, Column) and are_alike(column.type, kind):
+            first = self.encoder.firsts[self.columns[column.name]]
+        else:
+            first = self.encoder.words
+            self.encoder.words += count
+            mask = ((1 << count) - 1) << first
+            form = self.form(kept.alias, kept.value)
+            computed.append(Computed(first, mask, form, self.encoder.writer(kind)))
+        for word in range(count):
+            yield Place(first + word, kept.care, kept.met, is_text(kind))
 
-    def condition(self, condition: Expression) -> Holds:
-        """Return what computes a condition of a row's values."""
-        wanted = [(each, self.columns[each.name]) for each in dict.fromkeys(columns_of(condition))]
-        if any(pa.types.is_decimal(each.type) for each, _ in wanted):
-            raise UnfitError
+    def form(self, alias: AliasPlan, value: Expression) -> OfRow:
+        """Return what computes a value of a row's values, for one alias."""
+        known = [Column(alias.name, each.name, each.type) for each in self.table.schema]
+        return row_form(value, known) or column_form(value, known)
 
-        def answer(row: Sequence[Any]) -> Any:
-            known: dict[Expression, pa.Array] = {
-                each: pa.array([row[at]], each.type) for each, at in wanted
-            }
-            return holds(condition, known, 1)[0].as_py()
-
-        return answer
+    def compute(self, row: Sequence[Any], passed: int, nulls: int) -> tuple[list[int], int]:
+        """Compute what is kept besides columns; gives these words, and NULLs."""
+        extra, nulls = [0] * self.extra, nulls | self.extra_nulls
+        for bit, key_nulls, keys, projected in self.computed:
+            if not passed & bit or nulls & key_nulls:
+                continue
+            for each in (*keys, *projected):
+                if each.enter(row, extra, self.declared):
+                    nulls &= ~each.mask
+                elif each in keys:
+                    break
+        return extra, nulls
 
     def listed(self, rows: Any) -> list[Any]:
         """Return rows that are no list as one; UnfitError if they are handed over otherwise."""
@@ -147,6 +215,7 @@ class BaseRows:
     def enter(self, rows: Sequence[Any], area: memoryview, at: int) -> int:
         """Write rows into an area; gives where they end; UNFIT for one that goes by blocks."""
         size, conditions, free = 8 * self.width, self.conditions, self.free
+        computed = self.computed
         plans, settle = self.encoder.plans, self.encoder.settle
         for row in rows:
             if type(row) is not tuple:
@@ -164,11 +233,14 @@ class BaseRows:
                         break
                 else:
                     passed |= bit
+            extra: Sequence[int] = ()
+            if computed:
+                extra, nulls = self.compute(row, passed, nulls)
             if writers:
                 row = [*row]
                 for place, convert in writers:
                     row[place] = convert(row[place])
-            pack(area, at, passed, nulls, *row)
+            pack(area, at, passed, nulls, *row, *extra)
             at += size
         return at
 

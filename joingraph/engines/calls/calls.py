@@ -20,6 +20,7 @@ from joingraph.engines.calls.memory import CallMemory, batch_room, bytes_of
 from joingraph.engines.calls.view_rows import Found, ViewRows, WordsDiff
 from joingraph.engines.compiled.batches import Run
 from joingraph.engines.compiled.maintain import run as carry_out
+from joingraph.expressions.evaluate import NoAnswer
 from joingraph.generators.compiled.net import net
 from joingraph.generators.compiled.view_diffs import ViewDiffs
 from joingraph.graph.compiled import fields as f
@@ -39,6 +40,7 @@ WORDS_MAX = 1 << 16  # of a batch in any of its forms: blocks are as good for mo
 NOTED_OPS = 128  # after which the view's own kernels hear of them
 ENTRY = Struct(f"<{k.ENTRY_WORDS}q")
 KINDS = {"insert": (f.INSERT, (1,)), "delete": (f.DELETE, (0,)), "update": (f.UPDATE, (0, 1))}
+REFUSED = (*UNFIT, NoAnswer)
 NO_ROWS = Found(b"", b"", 0, 0)
 
 
@@ -76,7 +78,7 @@ class Calls:
                 if words > WORDS_MAX:
                     return None
                 self.memory.batch = batch_room(2 * words)
-            except UNFIT:
+            except REFUSED:
                 return None
 
     def _read(self, batch: list[Any]) -> RowBatch:
@@ -101,7 +103,7 @@ class Calls:
                 at = way.enter(rows, area, at)
             ENTRY.pack_into(entries, number, way.address, kind, count, *places)
             number, ops = number + ENTRY.size, ops + count * way.alias_count
-            parts.append((operation, way.name, count))
+            parts.append((operation, way.name, count, way.width))
         memory.words[k.C_ENTRY_COUNT], self.ops = len(parts), ops
         return RowBatch(parts, bytes(area[:at]), b"".join(texts.parts))
 

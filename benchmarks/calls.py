@@ -54,7 +54,7 @@ class Case(NamedTuple):
     @property
     def view(self) -> jg.View:
         """The view."""
-        where = self.condition.format("T") and f" WHERE {self.condition.format(*'TT')}"
+        where = self.condition and f" WHERE {self.condition.format(*'TT')}"
         return jg.View(f"SELECT F.fan, T.{self.shown} {JOIN}{where}", self.tables)
 
     def author(self, number: int) -> object:

@@ -11,7 +11,7 @@ open    a graph of so many MiB, its log empty: opened and read at one key, in a 
         loaded the kernels for another graph; and from the start of that process
 
 A tweet has 10 followers, and so each of its rows makes 10 of view diffs. The folder must be on the
-disk that is asked about: /tmp may be none.
+disk in question: /tmp may be none.
 """
 
 from __future__ import annotations
@@ -237,21 +237,21 @@ def opening(folder: Path) -> Iterator[Line]:
 
 
 def main() -> None:
-    """Measure everything; print it, and save it if asked."""
+    """Measure everything; print it, and save it if arguments."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.durability")
     parser.add_argument("--folder", type=Path, help="where the graphs are made (2 GiB of room)")
     parser.add_argument("--mib", type=int, default=1024, help="size of the graph that is opened")
     parser.add_argument("--save", type=Path, help="write the result to this file")
-    asked = parser.parse_args()
-    with TemporaryDirectory(dir=asked.folder) as scratch:
+    arguments = parser.parse_args()
+    with TemporaryDirectory(dir=arguments.folder) as scratch:
         folder, found = Path(scratch), list[Line]()
-        large_ones = (stall(folder, asked.mib), opening(folder))
+        large_ones = (stall(folder, arguments.mib), opening(folder))
         for lines in (cost(folder), fsync(folder), replay(folder), *large_ones):
             for line in lines:
                 shown = {k: round(v, 4) if isinstance(v, float) else v for k, v in line.items()}
                 print(json.dumps(shown), flush=True)
                 found.append(shown)
-    save_figures({"runs": found}, asked.save)
+    save_figures({"runs": found}, arguments.save)
 
 
 if __name__ == "__main__":

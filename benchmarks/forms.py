@@ -52,22 +52,22 @@ class Feed:
         return [(operation, "tweet", *rows)]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Measure every operation in every form; print what a batch took, and the ratio."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.forms")
     parser.add_argument("--data", type=Path, help="raw columns; missing ones are made")
     parser.add_argument("--size", choices=SIZES, help="of data made by this run (small)")
     parser.add_argument("--save", type=Path, help="write the result to this file")
-    asked = parser.parse_args(arguments)
-    size = SIZES[asked.size] if asked.size else None
+    arguments = parser.parse_args(argv)
+    size = SIZES[arguments.size] if arguments.size else None
     with TemporaryDirectory() as folder:
-        feeds = {each: Feed(each, asked.data or Path(folder), size) for each in FANOUTS}
+        feeds = {each: Feed(each, arguments.data or Path(folder), size) for each in FANOUTS}
         found = [line for form in TAKE for line in measured(feeds, form)]
     print("operation  form        " + "".join(f"{f'fanout {each}':>14}" for each in FANOUTS))
     for line in found:
         times = "".join(f"{ms:>11} ms" for ms in line["ms_a_batch"])
         print(f"{line['operation']:<10} {line['form']:<12}{times}{line['ratio']:>8}")
-    save_figures({"batch": BATCH, "runs": found}, asked.save)
+    save_figures({"batch": BATCH, "runs": found}, arguments.save)
 
 
 def measured(feeds: dict[int, Feed], form: str) -> list[dict[str, Any]]:

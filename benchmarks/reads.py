@@ -43,19 +43,19 @@ VIEWS = {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Load each view, read its pages, and what one author is part of."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.reads")
     parser.add_argument("--data", type=Path, required=True, help="raw columns; made if missing")
     parser.add_argument("--size", choices=SIZES, help="of data made by this run (small)")
     parser.add_argument("--save", type=Path, help="write the result to this file")
-    asked = parser.parse_args(arguments)
-    prepare("q1", asked.data, SIZES[asked.size] if asked.size else None)
-    tables = with_subscribers(asked.data)
+    arguments = parser.parse_args(argv)
+    prepare("q1", arguments.data, SIZES[arguments.size] if arguments.size else None)
+    tables = with_subscribers(arguments.data)
     lines = [line for name in VIEWS for line in measured(name, tables)]
     for line in lines:
         print(json.dumps(line))
-    save_figures({"runs": lines}, asked.save)
+    save_figures({"runs": lines}, arguments.save)
 
 
 def with_subscribers(folder: Path) -> dict[str, pa.Table]:

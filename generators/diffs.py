@@ -18,6 +18,7 @@ from joingraph.expressions.tree import Expression
 from joingraph.generators.paths import Path, Step, keep_true
 from joingraph.generators.walk import Walker
 from joingraph.graph.join_graph import Change, Graph, LookAhead, Move
+from joingraph.plan.arrange import rows_program
 from joingraph.plan.model import Plan
 from joingraph.reads.unanswered import checks_of, unanswered
 
@@ -65,7 +66,8 @@ def rest(path: Path, alias: int) -> tuple[Step | None, ...]:
 
 def complete_paths(graph: Graph, look: LookAhead, start: Step) -> list[Path]:
     """Return the complete paths through a step, as far as the view's rows need them."""
-    return list(Walker(graph, look).through(start, graph.plan.rows[start.tuple.alias]))
+    program = graph.plan.program(rows_program, start.tuple.alias)
+    return list(Walker(graph, look).through(start, program))
 
 
 def answered_paths(graph: Graph, look: LookAhead, start: Step) -> list[Path]:
@@ -78,7 +80,7 @@ def answered_paths(graph: Graph, look: LookAhead, start: Step) -> list[Path]:
     except NoAnswer:
         plan = graph.plan
         tests = checks_of(plan, ()).tests
-        unasked = plan.rows[start.tuple.alias].without(tests)
+        unasked = plan.program(rows_program, start.tuple.alias).without(tests)
         paths = list(Walker(graph, look).through(start, unasked))
         for test in tests:
             compute = partial(true_paths, plan, paths, test)

@@ -23,7 +23,7 @@ from joingraph.generators.rows import to_rows
 from joingraph.generators.walk import Walker
 from joingraph.graph.join_graph import Change, Graph, LookAhead, Move
 from joingraph.plan import program
-from joingraph.plan.branches import columns_of, tying, unread
+from joingraph.plan.branches import columns_of, lists_program, tying, unread
 from joingraph.plan.kept_columns import kept_parts
 from joingraph.plan.model import Plan
 from joingraph.view_diffs.factorised import Factorised, in_parts, one_array, put_together
@@ -62,7 +62,8 @@ class Factoriser:
         at = change.tuple
         row = change.row if isinstance(change, Change) else change.pre
         walker = Walker(self.graph, self.look)
-        for path in walker.through(Step(at, row), self.plan.lists[at.alias]):
+        program = self.plan.program(lists_program, at.alias)
+        for path in walker.through(Step(at, row), program):
             if isinstance(change, Move):
                 post = begin(self.plan, Step(at, change.post))
                 yield Record(diff, "update", path, post, path)
@@ -117,7 +118,7 @@ def to_table(plan: Plan, alias: int, records: Sequence[Record]) -> pa.Table:
     if shown:
         columns["pre"] = images(plan, shown, [(each.pre, each.post) for each in records])
         columns["post"] = images(plan, shown, [(each.post, each.pre) for each in records])
-    steps = plan.lists[alias].steps
+    steps = plan.program(lists_program, alias).steps
     return pa.table(columns | attached(plan, steps, [each.whole for each in records]))
 
 

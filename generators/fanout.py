@@ -15,6 +15,7 @@ from joingraph.generators.factorised import is_read, is_tied
 from joingraph.generators.paths import Step
 from joingraph.generators.walk import Walker
 from joingraph.graph.join_graph import Change, Graph, LookAhead, Move
+from joingraph.plan.arrange import fanout_program
 
 
 class Fanout(NamedTuple):
@@ -39,7 +40,7 @@ def one_change(graph: Graph, look: LookAhead, change: Change | Move) -> Fanout:
         return Fanout(0, exact=True, sign=0)
     at = change.tuple
     row = change.pre if isinstance(change, Move) else change.row
-    program = graph.plan.fanouts[at.alias]
+    program = graph.plan.program(fanout_program, at.alias)
     ways = sum(path.times for path in Walker(graph, look).through(Step(at, row), program))
     exact = not graph.plan.residuals or not ways
     if isinstance(change, Move):
@@ -49,8 +50,8 @@ def one_change(graph: Graph, look: LookAhead, change: Change | Move) -> Fanout:
 
 def joined(parts: Sequence[Fanout]) -> Fanout:
     """Add up what one base diff does; rows that go and rows that come may cancel or pair up."""
-    felt = [each for each in parts if each.rows]
-    signs = {each.sign for each in felt}
+    shown = [each for each in parts if each.rows]
+    signs = {each.sign for each in shown}
     sign = signs.pop() if len(signs) == 1 else 0
-    exact = all(each.exact for each in felt) and (len(felt) < 2 or sign != 0)
-    return Fanout(sum(each.rows for each in felt), exact, sign)
+    exact = all(each.exact for each in shown) and (len(shown) < 2 or sign != 0)
+    return Fanout(sum(each.rows for each in shown), exact, sign)

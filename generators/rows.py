@@ -103,7 +103,7 @@ def folded(diff: int, effects: Sequence[RowEffect]) -> Iterator[RowDiff]:
     """
     net: Counter[Row] = Counter()
     pairs: Counter[tuple[Row, Row]] = Counter()
-    asked: Counter[tuple[str, Row]] = Counter()
+    wanted: Counter[tuple[str, Row]] = Counter()
     for _, pre, post, times in effects:
         if pre is not None:
             net[pre] -= times
@@ -111,11 +111,11 @@ def folded(diff: int, effects: Sequence[RowEffect]) -> Iterator[RowDiff]:
             net[post] += times
         if pre is not None and post is not None:
             pairs[pre, post] += times
-            asked["pre", pre] += times
-            asked["post", post] += times
+            wanted["pre", pre] += times
+            wanted["post", post] += times
     left = dict(net)
     for (pre, post), times in pairs.items():
-        if -left[pre] >= asked["pre", pre] and left[post] >= asked["post", post]:
+        if -left[pre] >= wanted["pre", pre] and left[post] >= wanted["post", post]:
             net[pre] += times
             net[post] -= times
             yield RowDiff("update_preimage", pre, times, diff)

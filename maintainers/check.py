@@ -36,8 +36,8 @@ def check(graph: Graph, look: LookAhead) -> None:
 def must(holds: bool, otherwise: str, *named: object) -> None:
     """Insist on an invariant."""
     if not holds:
-        said = otherwise.format(*named)
-        raise CorruptGraph(f"{said}: please report this, and rebuild the graph from its sources")
+        text = otherwise.format(*named)
+        raise CorruptGraph(f"{text}: please report this, and rebuild the graph from its sources")
 
 
 def check_tuple(graph: Graph, at: JoinTuple) -> None:

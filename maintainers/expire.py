@@ -46,8 +46,8 @@ def met(
     graph: Graph, alias: AliasPlan, condition: Expression, places: Sequence[Place]
 ) -> Iterator[Place]:
     """Yield the tuples on which a condition is TRUE."""
-    given = kept_columns(graph, alias, condition, places)
-    true = holds(condition, given, len(places)).to_pylist()
+    columns = kept_columns(graph, alias, condition, places)
+    true = holds(condition, columns, len(places)).to_pylist()
     return (place for place, keep in zip(places, true, strict=True) if keep)
 
 

@@ -4,7 +4,7 @@ Entering a join tuple by one of its vertices, can the rest of the join tree beyo
 
     R -- S -- T -- U        a path comes from R: is S open, entered by <R S>?
     none     yes, always: dead ends are found by walking into them
-    local    someone of T has S's value at <S T>              (the thesis' LLA)
+    local    a row of T has S's value at <S T>              (the thesis' LLA)
     global   ... and so on to the end; a dead end is flagged when found, and the flag waits at its
              witness, the value without a live tuple, until one comes there (GLA)
     exact    as global, but counted eagerly: live[seat] at each value, changed on 0 <-> 1 only
@@ -122,13 +122,13 @@ class ExactLook(NoLook):
                 self.count(new, entry, +1)
 
     def left(self, old: JoinTuple) -> None:
-        """Count it no more."""
+        """Remove it from the counts."""
         for entry in range(len(old.values)):
             if not old.lacking[entry]:
                 self.count(old, entry, -1)
 
     def count(self, at: JoinTuple, entry: int, sign: int) -> None:
-        """Count a join tuple as live, or no more; what that flips from or to zero flips others."""
+        """Count a join tuple as live (+1) or as dead (-1); a count from or to zero flips others."""
         flips = [(at, entry)]
         while flips:
             at, entry = flips.pop()
@@ -138,7 +138,7 @@ class ExactLook(NoLook):
                 flips += self.flipped(value, seat, sign)
 
     def flipped(self, value: VertexValue, seat: int, sign: int) -> Iterator[tuple[JoinTuple, int]]:
-        """Yield the other seats' join tuples that a seat has its first live one, or none."""
+        """Yield other seats' join tuples that are flipped by a seat's first or last live one."""
         for other, sitting in enumerate(value.tuples):
             if other == seat:
                 continue

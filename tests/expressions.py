@@ -13,6 +13,8 @@ from sqlglot import exp
 from joingraph.expressions.evaluate import evaluate
 from joingraph.expressions.tree import Column, Expression
 from joingraph.sql.functions.scalars import bind
+from joingraph.sql.limits import survey
+from joingraph.sql.text.parse import balanced
 
 TYPES = {
     "i": pa.int32(),
@@ -39,8 +41,10 @@ def parsed(text: str, dialect: str) -> exp.Expr:
 
 
 def bound(text: str, dialect: str = "spark", types: dict[str, pa.DataType] = TYPES) -> Expression:
-    """Bind one scalar expression over columns of known types."""
-    return bind(parsed(text, dialect), lambda c: Column("", c.name, types[c.name]), dialect)
+    """Bind one scalar expression over columns of known types, as the binder of views does."""
+    node = balanced(parsed(text, dialect))
+    survey(node)
+    return bind(node, lambda c: Column("", c.name, types[c.name]), dialect)
 
 
 def column(name: str, values: Sequence[Value]) -> dict[Expression, pa.Array]:

@@ -51,3 +51,10 @@ def test_the_traversals_of_look_ahead_are_there() -> None:
         found = next(each for each in (ROOT / path, ROOT / "joingraph" / path) if each.exists())
         for name in re.findall(r"`([\w.]+)`", names):
             assert f"def {name.split('.')[-1]}(" in found.read_text("utf-8"), (path, name)
+
+
+def test_files_to_which_things_are_added_are_there() -> None:
+    added = TEXT.split("## Where things are added")[1].split("\n## ")[0]
+    paths = set(re.findall(r"`([\w/]+\.py)`", added))
+    assert len(paths) > 20
+    assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []

@@ -12,6 +12,7 @@ import shlex
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,10 +25,11 @@ import joingraph as jg
 from benchmarks.harness.checksum import Tally, tally
 from benchmarks.harness.cli import main
 from benchmarks.harness.compiled_consumer import consume_each
-from benchmarks.harness.one_run import run
+from benchmarks.harness.one_run import WARM_UP_BATCHES, run, warm_up_batches
 from benchmarks.harness.record import Run, Spec, parse
 from benchmarks.harness.report import save, table
-from benchmarks.harness.runner import MODES, Options, best, compare, workloads_of
+from benchmarks.harness.runner import MODES, Options, compare, middle, workloads_of
+from benchmarks.harness.timing import RUNS_MAX, diffs_in, repeated
 from benchmarks.rivals.launch import RIVALS
 from benchmarks.rivals.launch import prepare as prepare_rivals
 from benchmarks.workloads.catalogue import KINDS, WORKLOADS, Inputs, batches, find, prepare, read
@@ -41,6 +43,9 @@ ROOT = Path(__file__).parent.parent
 TINY = SIZES["tiny"]
 # Of the bytes that the model has given since results were first compared with those of others.
 FINGERPRINT = "ace96dbbbc926793b96791fed25ba628e824f9708ff31e0eecd8ef5a3ac5b21c"
+
+# A command of which the results count, and not how fast they are: no run is repeated.
+ONCE = ("--repeat", "1", "--least-s", "0")
 
 Bags = dict[str, Counter[tuple[int, ...]]]
 
@@ -195,7 +200,7 @@ def test_a_checksum_weighs_columns_counts_and_signs_mod_two_to_the_64() -> None:
 
 
 def test_results_that_differ_are_named() -> None:
-    options = Options(workloads=("q3",), folder=Path())
+    options = Options(workloads=("q3",), data=Path())
     ours = Run(workload="q3", mode="each", system="joingraph", engine="compiled", checksum="1")
     same = Run(workload="q3", mode="batch", system="hand", checksum="1")
     other = Run(workload="q3", mode="each", system="duckdb", checksum="2")
@@ -205,21 +210,58 @@ def test_results_that_differ_are_named() -> None:
     assert "duckdb 2" in complaint
 
 
-def test_the_fastest_run_counts_and_a_failed_one_only_alone() -> None:
-    slow, fast, failed = (
-        Run(workload="q1", mode="each", system="hand", diffs_per_s=speed, status=status)
-        for speed, status in ((1.0, "ok"), (3.0, "ok"), (None, "out of memory"))
-    )
-    assert best([slow, fast, failed]) == [fast]
-    assert best([failed]) == [failed]
+def timed(speed: float | None, seconds: float = 1.0, status: str = "ok") -> Run:
+    """Make a run of `hand`; one that failed has no speed."""
+    speeds = [] if speed is None else [speed]
+    return Run(workload="q1", mode="each", system="hand", seconds=seconds, status=status,
+               diffs_per_s=speed, speeds=speeds)  # fmt: skip
+
+
+def test_the_median_of_all_runs_counts_and_a_failed_one_only_alone() -> None:
+    slow, fast, failed = timed(1.0), timed(3.0), timed(None, status="out of memory")
+    [found] = middle([slow, failed, fast, timed(8.0)])
+    assert found == replace(fast, speeds=[1.0, 3.0, 8.0])
+    assert middle([failed]) == [failed]
+
+
+def test_a_short_run_is_repeated_until_all_have_taken_long_enough() -> None:
+    runs = [timed(4.0, 0.05), timed(2.0, 0.1), timed(3.0, 0.07), timed(9.0, 0.01)]
+    found = repeated(iter(runs).__next__, 0.2)
+    assert found == replace(runs[2], speeds=[4.0, 2.0, 3.0])
+    assert repeated(iter([timed(4.0, 0.2)]).__next__, 9.0).speeds == [4.0]
+    assert len(repeated(lambda: timed(4.0, 0.0), 9.0).speeds) == RUNS_MAX
+
+
+def test_repeated_runs_find_fresh_tables(folder: Path) -> None:
+    spec = Spec("churn", "each", "compiled", "auto", str(folder), 50)
+    once, often = run(spec), run(spec._replace(least_s=0.02))
+    assert len(once.speeds) == 1 < len(often.speeds)
+    assert (often.checksum, often.bytes) == (once.checksum, once.bytes)
+
+
+@pytest.mark.parametrize("name", ["q2", "q2_DPT", "churn"])
+def test_the_warm_up_has_a_mixed_batch_and_batches_of_the_real_size(
+    name: str, folder: Path
+) -> None:
+    inputs = read(name, folder)
+    found = list(warm_up_batches(inputs, 20))
+    kinds = {entry.operation for entry in inputs.diffs} | {"insert"}
+    tables = {entry.table for entry in inputs.diffs}
+    assert all({entry.table for entry in batch} == tables for batch in found[: len(kinds)])
+    for operation in kinds:
+        sizes = [diffs_in(batch) for batch in found if batch[0].operation == operation]
+        assert sizes[1:] == [20] * min(WARM_UP_BATCHES, len(sizes) - 1) != []
 
 
 def test_a_table_shows_rates_failures_and_ratios() -> None:
-    ours = Run(workload="q1", mode="each", system="joingraph", engine="compiled", diffs_per_s=6e6)
+    ours = Run(
+        workload="q1", mode="each", system="joingraph", engine="compiled",
+        diffs_per_s=6e6, speeds=[5e6, 6e6, 7e6],
+    )  # fmt: skip
     hand = Run(workload="q1", mode="each", system="hand", diffs_per_s=2e6)
     dead = Run(workload="q1", mode="each", system="dbsp", status="out of memory")
     text = table([ours, hand, dead])
-    assert "6,000,000" in text
+    assert "6,000,000  5,200,000  6,800,000     3" in text
     assert "out of memory" in text
     assert "joingraph/compiled against hand: q1 3x; geometric mean 3x" in text
 
@@ -235,7 +277,7 @@ def test_the_command_prints_a_line_a_run_and_compares_them(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ("q3", "--engine", "reference", "--lookahead", "none,exact", "--json")
-    assert main([*words, "--data", str(folder), "--rivals", "divm", "--repeat", "1"]) == 0
+    assert main([*words, "--data", str(folder), "--rivals", "divm", *ONCE]) == 0
     runs = [parse(line) for line in capsys.readouterr().out.splitlines()]
     found = {(run.workload, run.system, run.lookahead) for run in runs}
     assert len(runs) == len(found) == 3
@@ -254,13 +296,13 @@ def test_a_rival_that_ran_out_of_time_is_compared_over_the_diffs_it_did(folder: 
         diffs=part.diffs,
         checksum=part.checksum,
     )
-    options = Options(workloads=("q3",), folder=folder, engines=("reference",))
+    options = Options(workloads=("q3",), data=folder, engine=("reference",))
     assert part.diffs == 70
     assert compare(options, [stopped]) == []
 
 
 def test_a_run_that_fails_is_an_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["q2", "--engine", "steam", "--data", str(folder), "--repeat", "1"]) == 1
+    assert main(["q2", "--engine", "steam", "--data", str(folder), *ONCE]) == 1
     assert "engine='steam' is not known" in capsys.readouterr().err
 
 
@@ -306,7 +348,7 @@ def documented() -> list[list[str]]:
 
 @pytest.mark.parametrize("words", first(1, documented()), ids=" ".join)
 def test_every_command_of_the_page_runs(words: list[str], folder: Path) -> None:
-    assert main([*words, "--data", str(folder), "--engine", "reference", "--repeat", "1"]) == 0
+    assert main([*words, "--data", str(folder), "--engine", "reference", *ONCE]) == 0
 
 
 def test_every_workload_rival_mode_and_field_is_on_the_page() -> None:
@@ -318,12 +360,13 @@ def test_every_workload_rival_mode_and_field_is_on_the_page() -> None:
 
 @pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib draws the figures")
 def test_figures_are_drawn_from_result_files(tmp_path: Path, folder: Path) -> None:
-    runs = [run_tiny(name, folder) for name in ("fanout_1", "fanout_10", "q1_IPT")]
-    runs += [run_tiny("q1_IPT", folder, "kinds"), run_tiny("fanout_1", folder, "scan")]
+    runs = [run_tiny(name, folder) for name in ("fanout_1", "fanout_10")]
+    spec = Spec("chainR_2", "each", "reference", "exact", str(folder), 50)
+    runs += [run(spec), run(spec._replace(lookahead="none"))]
     save(runs, tmp_path)
     draw = [sys.executable, "-m", "benchmarks.plots", "--results", str(tmp_path)]
     subprocess.run([*draw, "--figures", str(tmp_path)], cwd=ROOT, check=True)
-    assert {path.stem for path in tmp_path.glob("*.svg")} == {"fanout", "kinds", "scan"}
+    assert {path.stem for path in tmp_path.glob("*.svg")} == {"fanout", "lookahead"}
 
 
 @pytest.mark.parametrize("fans", (131_073, 300_000))

@@ -95,8 +95,8 @@ def test_the_timelines_that_the_demo_shows_are_the_rows_of_the_view() -> None:
     for _ in zip(range(5), demo.frames(60), strict=False):
         demo.follow_a_whim()
     rows = demo.graph.scan().read_all().to_pylist()
-    assert demo.view_rows == len(rows)
-    for follower, timeline in demo.timelines.items():
+    assert demo.timelines.view_rows == len(rows)
+    for follower, timeline in demo.timelines.of.items():
         own = [row for row in rows if row["followerId"] == follower]
         assert timeline.rows == len(own)
         assert set(timeline.latest) <= {

@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 import joingraph as jg
+from joingraph.plan.branches import lists_program
 from joingraph.plan.program import List
 from joingraph.plan.view import View
 from joingraph.view_diffs.view_diff import ViewDiff, listed
@@ -89,7 +90,7 @@ def test_what_lies_beyond_a_branch_is_nested_in_it() -> None:
     ],
 )
 def test_what_ties_branches_makes_one_of_them(select: str, where: str, branches: list[str]) -> None:
-    steps = graph_of(select, where).view.plan.lists[1].steps
+    steps = graph_of(select, where).view.plan.program(lists_program, 1).steps
     assert [each.name for each in steps if isinstance(each, List)] == branches
 
 

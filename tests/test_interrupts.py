@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,8 +15,11 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
+from joingraph.api import writes
+from joingraph.api.durability import Durability
 from joingraph.api.subscription import Subscription
 from joingraph.engines.streaming import Stream, do_nothing, one_table
+from joingraph.storage import live_graph
 from joingraph.storage.live_graph import LiveGraph
 from tests import ENGINES
 from tests.crash import interrupts
@@ -271,3 +275,42 @@ def test_a_stream_that_was_never_handed_out_holds_nothing_up(
             patch.setattr(LiveGraph, "_resolve", interrupted)
             stepped(partial(graph.stream, batch), [at])
         assert graph.count() == graph.seq, f"at step {at}"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_stream_that_was_taken_back_is_not_done_because_it_is_dropped(
+    engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two interrupts: as it is made, and between its undoing and its replay."""
+    graph = made(engine, None)
+    graph.load({"follower": [(1, 5), (1, 5)]})
+    with monkeypatch.context() as patch:
+        patch.setattr(writes, "ref", Mock(side_effect=Interrupted))
+        patch.setattr(live_graph, "replay", Mock(side_effect=Interrupted))
+        with suppress(Interrupted):
+            graph.stream(BATCH)
+    assert (graph.seq, graph.count()) == (1, 2)
+    graph.check()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_stream_whose_record_could_not_be_waited_for_is_not_the_callers(
+    engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = made(engine, None)
+    graph.load({"follower": [(1, 5), (1, 5)]})
+    with monkeypatch.context() as patch:
+        patch.setattr(Durability, "wait", Mock(side_effect=Interrupted))
+        with pytest.raises(Interrupted) as caught:
+            graph.stream(BATCH)
+    assert (graph.seq, graph.count()) == (1, 2)
+    assert caught.tb, "the caller still has the error, and so the frames of the call"
+
+
+def test_a_call_beside_an_open_stream_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, collect = made("reference", None), Mock()
+    with graph.stream(BATCH[:1]), monkeypatch.context() as patch:
+        patch.setattr(gc, "collect", collect)  # which takes 50 ms
+        with pytest.raises(jg.StoreError, match="a stream of view diffs is open"):
+            graph.count()
+    collect.assert_not_called()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,8 +13,8 @@ import pytest
 import joingraph as jg
 from joingraph.common.errors import StoreError
 from joingraph.pipeline import offsets
-from joingraph.pipeline.acks import noted
-from joingraph.pipeline.dead_letters import Dead, put_away, read_dead
+from joingraph.pipeline.acks import write_note
+from joingraph.pipeline.dead_letters import Dead, put_away
 from joingraph.pipeline.micro_batch import Driver, Line, Turn
 from joingraph.pipeline.model import Source
 from joingraph.pipeline.offsets import (
@@ -26,7 +27,7 @@ from joingraph.pipeline.offsets import (
     reached,
     read_position,
 )
-from joingraph.pipeline.open_graph import Options, keep
+from joingraph.pipeline.open_graph import Options, open_outbox
 from joingraph.pipeline.sinks.contract import Memory
 from tests.test_pipeline_changes import arrived
 
@@ -94,11 +95,19 @@ def test_a_micro_batch_comes_in_its_turn() -> None:
         check_turn(kept, "new", 3)
 
 
+def read_dead(folder: Path) -> list[Dead]:
+    """Read all dead letters back."""
+    return [
+        Dead(**json.loads(line))
+        for path in sorted(folder.glob("*.jsonl"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
+
+
 def driver(home: Path | None, sinks: dict[str, Memory]) -> Driver:
     view = jg.View("SELECT id, text FROM t", tables={"t": NUMBERED})
-    options = Options("reference", "error", "fsync", (), by_row=False)
     source = Source("t", "parquet")
-    line = Line(keep(view, home, options, list(sinks)), sinks)
+    line = Line(open_outbox(view, Options(home, "reference"), list(sinks)), sinks)
     return Driver({"t": source}, {"t": view.tables["t"]}, [line], None)
 
 
@@ -130,13 +139,13 @@ def test_what_a_sink_has_not_taken_comes_after_a_restart_with_its_number(tmp_pat
     run.open()
     with pytest.raises(OSError, match="gone"):
         take(run, Turn("q", 0), [1])
-    run.lines[0].keeping.graph.close()
+    run.lines[0].outbox.graph.close()
     sink = Memory()
     again = driver(tmp_path, {"memory": sink})
     again.open()
     take(again, Turn("q", 0), [1])
     assert {seq: table.num_rows for seq, table in sink.batches.items()} == {1: 1}
-    again.lines[0].keeping.graph.close()
+    again.lines[0].outbox.graph.close()
 
 
 @pytest.mark.parametrize(
@@ -146,7 +155,7 @@ def test_what_a_sink_has_not_taken_comes_after_a_restart_with_its_number(tmp_pat
 def test_a_lost_or_damaged_position_stops_by_name(tmp_path: Path, harm: object, said: str) -> None:
     run = driver(tmp_path, {"memory": Memory()})
     take(run, Turn("q", 0), [1])
-    run.lines[0].keeping.graph.close()
+    run.lines[0].outbox.graph.close()
     (path,) = tmp_path.rglob("position-*.json")
     assert callable(harm)
     harm(path)
@@ -176,12 +185,12 @@ def test_a_sink_that_another_graph_has_filled_is_refused(tmp_path: Path) -> None
 def test_a_pipeline_lets_go_of_what_a_reader_is_done_with(tmp_path: Path) -> None:
     run = driver(tmp_path, {"memory": Memory()})
     run.open()
-    graph = run.lines[0].keeping.graph
+    graph = run.lines[0].outbox.graph
     waiting = graph.subscribe("spark/../é")
     take(run, Turn("q", 0), [1])
     take(run, Turn("q", 1), [2])
     (folder,) = tmp_path.rglob("graph")
-    noted(folder, "spark/../é", 2)
+    write_note(folder, "spark/../é", 2)
     assert waiting.waiting_bytes() > 0
     take(run, Turn("q", 2), [3])
     assert [diff.seq for diff in graph.subscribe("spark/../é")] == [3]

@@ -43,7 +43,9 @@ def test_init_overwrites_nothing(example: Path, capsys: pytest.CaptureFixture[st
         ('path = "data/tweet"', 'path = "data/none"', "is no folder; make it first"),
         ('operation = "op"', 'operatoin = "op"', 'did you mean "operation"?'),
         ('path = "data/follower"', 'before = "key"', "declares no key"),
+        ('format = "csv"', 'format = ["csv"]', "format is a text, found ['csv']"),
         ('kind = "console"', 'kind = "consol"', "kind is one of console"),
+        ('kind = "console"', "kind = [1]", "kind is one of console"),
         ('path = "out"', 'plath = "out"', 'did you mean "path"?'),
         ('["timeline.sql"]', '["nowhere.sql"]', "nowhere.sql: No such file"),
         ('views = ["timeline.sql"]', "", "says no views"),
@@ -132,7 +134,7 @@ def test_status_tells_what_the_last_run_did(
     assert "has never run" in capsys.readouterr().err
     status = Status(example.parent / "state" / "status.json")
     status.started("timeline")
-    status.advanced(Progress(0, 1000, 50, 1, 0.02, 0.01, {"tweet": 1000}), 0.1)
+    status.advanced(Progress(0, 1000, 50, 1, 0.02, 0.01, {"tweet": 1000}, {}), 0.1)
     status.failed("disk full")
     assert main(["status", str(example)]) == 0
     said = capsys.readouterr().out

@@ -9,7 +9,7 @@ import pytest
 from joingraph.cli.pipeline import shown
 from joingraph.pipeline.model import Source
 from joingraph.pipeline.offsets import Reached
-from joingraph.pipeline.report.source_lag import standing
+from joingraph.pipeline.report.source_lag import source_lag
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from joingraph.pipeline.report.source_lag import standing
 def test_a_source_stands_at_its_newest_mark(
     format: str, lanes: dict[str, tuple[int, int]], expected: tuple[str, float | None]
 ) -> None:
-    assert standing(Source("t", format), Reached(lanes), 10.0) == expected
+    assert source_lag(Source("t", format), Reached(lanes), 10.0) == expected
 
 
 def test_status_shows_places_and_lags() -> None:

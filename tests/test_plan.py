@@ -6,6 +6,7 @@ import time
 
 from joingraph.api.join_graph import JoinGraph
 from joingraph.expressions.show import show
+from joingraph.plan.arrange import rows_program
 from joingraph.plan.model import Plan
 from joingraph.plan.program import Enter
 from joingraph.plan.program import Test as Asked
@@ -93,8 +94,8 @@ def test_a_condition_over_two_aliases_is_decided_by_the_step_that_binds_the_seco
     found = plan("SELECT r.a FROM r JOIN s ON r.a = s.a JOIN t ON s.b = t.b WHERE r.c < t.c")
     assert residuals(found) == ["r.c < t.c"]
     test = Asked(found.residuals[0])
-    assert found.rows[0].steps == (Enter(1, 0), Enter(2, 1), test)
-    assert found.rows[1].steps == (Enter(0, 0), Enter(2, 1), test)
+    assert found.program(rows_program, 0).steps == (Enter(1, 0), Enter(2, 1), test)
+    assert found.program(rows_program, 1).steps == (Enter(0, 0), Enter(2, 1), test)
 
 
 def test_an_equality_of_expressions_over_one_alias_each_is_a_vertex() -> None:

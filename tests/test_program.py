@@ -12,8 +12,15 @@ from joingraph.engines.codegen.paths import write_paths
 from joingraph.expressions.show import show
 from joingraph.graph.compiled.fields import EXACT
 from joingraph.graph.compiled.layout import lay_out
-from joingraph.plan.arrange import count_program, paths_program, rows_program
-from joingraph.plan.model import Plan
+from joingraph.plan.arrange import (
+    Arrangement,
+    count_program,
+    fanout_program,
+    paths_program,
+    rows_program,
+)
+from joingraph.plan.branches import lists_program
+from joingraph.plan.model import READS_MAX, Plan
 from joingraph.plan.program import Enter, List, Program, Step
 from joingraph.plan.program import Test as Asked
 from joingraph.sql.conditions import bind_where
@@ -52,7 +59,7 @@ def lines(plan: Plan, steps: Sequence[Step], indent: str) -> Iterator[str]:
                 yield f"{indent}enter {plan.aliases[alias].name} at v{vertex}"
             case Asked(predicate):
                 yield f"{indent}test {show(predicate)}"
-            case List(name, columns, own):
+            case List(own, name, columns):
                 shown = ", ".join(plan.definition.output[at].name for at in columns)
                 yield f"{indent}list {name} ({shown})"
                 yield from lines(plan, own, indent + "  ")
@@ -63,7 +70,7 @@ def lines(plan: Plan, steps: Sequence[Step], indent: str) -> Iterator[str]:
 
 def test_what_nothing_reads_is_weighed_before_anything_is_entered() -> None:
     plan = plan_of("T.id, F.fan")
-    assert written(plan, plan.rows[1]) == [
+    assert written(plan, plan.program(rows_program, 1)) == [
         "start T",
         "  weigh",
         "    enter R at v1",
@@ -75,7 +82,7 @@ def test_what_nothing_reads_is_weighed_before_anything_is_entered() -> None:
 
 def test_an_alias_on_the_way_to_what_is_read_is_entered_and_leaves_come_last() -> None:
     plan = plan_of("F.fan, P.name")
-    assert written(plan, plan.rows[1]) == [
+    assert written(plan, plan.program(rows_program, 1)) == [
         "start T",
         "  enter R at v1",
         "  enter F at v0",
@@ -85,7 +92,7 @@ def test_an_alias_on_the_way_to_what_is_read_is_entered_and_leaves_come_last() -
 
 def test_a_fan_out_weighs_all_and_asks_nothing() -> None:
     plan = plan_of("F.fan", " WHERE T.size < R.size")
-    assert written(plan, plan.fanouts[2]) == [
+    assert written(plan, plan.program(fanout_program, 2)) == [
         "start R",
         "  weigh",
         "    enter T at v1",
@@ -98,7 +105,7 @@ def test_a_fan_out_weighs_all_and_asks_nothing() -> None:
 
 def test_a_factorised_change_lists_each_branch_and_weighs_what_shows_nothing() -> None:
     plan = plan_of("T.id, F.fan, R.size", " WHERE T.size < R.size")
-    assert written(plan, plan.lists[1]) == [
+    assert written(plan, plan.program(lists_program, 1)) == [
         "start T",
         "  list F (fan)",
         "    enter F at v0",
@@ -141,15 +148,15 @@ def test_a_test_comes_once_its_values_are_bound_and_inside_a_side_if_it_reads_th
 def test_a_test_that_may_raise_comes_behind_every_other_step() -> None:
     plan = plan_of("F.fan", " WHERE F.fan + T.size > 0")
     late = ["  test (F.fan + T.size) > 0"]
-    assert written(plan, plan.rows[0])[-1:] == late
-    assert written(plan, plan.rows[3])[-1:] == late
-    assert "    test (F.fan + T.size) > 0" in written(plan, plan.lists[1])
+    assert written(plan, plan.program(rows_program, 0))[-1:] == late
+    assert written(plan, plan.program(rows_program, 3))[-1:] == late
+    assert "    test (F.fan + T.size) > 0" in written(plan, plan.program(lists_program, 1))
 
 
 def test_a_branch_whose_tests_may_raise_is_listed_last() -> None:
     select, where = "F.fan, R.size, P.name", " WHERE F.fan + T.size > 0"
     plan = plan_of(select, where)
-    assert written(plan, plan.lists[1]) == [
+    assert written(plan, plan.program(lists_program, 1)) == [
         "start T",
         "  list R (size)",
         "    enter R at v1",
@@ -163,7 +170,7 @@ def test_a_branch_whose_tests_may_raise_is_listed_last() -> None:
 
 def test_tests_that_may_raise_tie_all_that_they_read() -> None:
     plan = plan_of("F.fan, R.size", " WHERE F.fan + T.size > 0 AND R.size + T.size > 0")
-    (listed,) = plan.lists[1].steps
+    (listed,) = plan.program(lists_program, 1).steps
     assert isinstance(listed, List) and listed.name == "F, R"
 
 
@@ -204,7 +211,7 @@ def test_why_enters_every_alias_nearest_first_and_asks_at_the_last_alias() -> No
     ]
 
 
-def test_kernels_enter_what_keeps_rows_and_weigh_what_is_counted() -> None:
+def test_kernels_enter_what_is_read_and_weigh_what_is_not() -> None:
     plan = plan_of("F.fan, P.name")
     layout = lay_out(plan, exact=True)
     assert written(plan, layout.programs[0]) == [
@@ -225,10 +232,68 @@ def test_kernels_enter_what_keeps_rows_and_weigh_what_is_counted() -> None:
         "start T",
         "  weigh",
         "    enter F at v0",
-        "  enter R at v1",
+        "  weigh",
+        "    enter R at v1",
+        "    weigh",
+        "      enter P at v2",
+    ]
+    assert written(counts, lay_out(counts, exact=True).scans[2]) == [
+        "start v2",
         "  weigh",
         "    enter P at v2",
+        "  enter R at v2",
+        "  weigh",
+        "    enter T at v1",
+        "    weigh",
+        "      enter F at v0",
     ]
+
+
+def test_kernels_bind_what_predicates_read_and_test_none() -> None:
+    plan = plan_of("T.id", " WHERE F.fan < length(P.name)")
+    assert written(plan, lay_out(plan, exact=True).programs[1]) == [
+        "start T",
+        "  enter R at v1",
+        "  enter F at v0",
+        "  enter P at v2",
+    ]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_read_that_comes_again_makes_no_program(
+    engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = jg.View("SELECT F.fan, T.id, T.size, R.by, P.name" + JOINED, TABLES)
+    graph = jg.JoinGraph(view, engine=engine)
+    graph.load({"follower": [(1, 2)], "tweet": [(3, 1, 0)], "retweet": [(3, 4, 0)]})
+    graph.load({"person": [(4, "ann")]})
+
+    def answers() -> list[object]:
+        where = "id = 3 AND fan + size > 1"
+        rows = graph.scan(where=where, order_by="by", limit=2).read_all().to_pylist()
+        paths, breaks = graph.why((2, 3, 0, 4, "ann")), graph.why_not((2, 3, 0, 4, "eve"))
+        return [rows, graph.count(where=where), paths, breaks]
+
+    before = answers()
+    assert before[:2] == [[{"fan": 2, "id": 3, "size": 0, "by": 4, "name": "ann"}], 1]
+    monkeypatch.delattr(Arrangement, "program")
+    assert answers() == before
+    with pytest.raises(AttributeError):
+        graph.count(where="id = 4")
+
+
+def test_a_plan_forgets_the_program_of_the_read_that_was_longest_ago() -> None:
+    plan = plan_of("T.id")
+    of_rows = plan.program(rows_program, 1)
+    wheres = [bind_where(f"id = {number}", plan.definition) for number in range(READS_MAX)]
+    first, second = (plan.program(count_program, 1, each) for each in wheres[:2])
+    for each in (*wheres[2:], wheres[0], bind_where("id < 0", plan.definition)):
+        plan.program(count_program, 1, each)
+    assert plan.program(count_program, 1, wheres[0]) is first
+    again = plan.program(count_program, 1, wheres[1])
+    assert again == second
+    assert again is not second
+    assert plan.program(rows_program, 1) is of_rows
 
 
 def test_the_architecture_page_shows_a_program_beside_its_kernel() -> None:
@@ -236,11 +301,11 @@ def test_the_architecture_page_shows_a_program_beside_its_kernel() -> None:
     sql = page.split("```sql\n")[1].split("```")[0]
     plan = jg.View(sql, TABLES).plan
     layout = lay_out(plan, exact=True)
-    assert plan.rows[0] == layout.programs[0]
+    assert plan.program(rows_program, 0) == layout.programs[0]
     kernel = write_paths(layout, EXACT, 0).split(
         "def kernel(st: int, row: int, weight: int) -> int:\n"
     )
-    assert f"```\n{chr(10).join(written(plan, plan.rows[0]))}\n```" in page
+    assert f"```\n{chr(10).join(written(plan, plan.program(rows_program, 0)))}\n```" in page
     assert f"```\n{kernel[1]}```" in page
 
 

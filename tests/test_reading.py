@@ -7,6 +7,7 @@ import datetime as dt
 import pytest
 
 import joingraph as jg
+from joingraph.generators.reads.scan import BLOCK, repeated
 from tests import ENGINES
 
 TABLES = {
@@ -265,3 +266,12 @@ def test_an_index_on_what_is_kept_nowhere_is_refused(graph: jg.JoinGraph) -> Non
 
 def test_columns_are_named_in_any_case_bare_or_after_the_view(graph: jg.JoinGraph) -> None:
     assert graph.count(where="feed.ID = 7 AND Fan = 'fan1'") == 1
+
+
+def test_a_row_is_repeated_block_by_block_however_often_it_counts() -> None:
+    assert [each.tolist() for each in repeated([2, 0, 1])] == [[0, 0, 2]]
+    assert list(repeated([])) == []
+    assert [len(each) for each in repeated([1, 2 * BLOCK])] == [BLOCK, BLOCK, 1]
+    for counts in ([1, 2**62, 2**62, 2**62], [1, 2**80]):
+        first = next(repeated(counts))
+        assert first.tolist() == [0] + [1] * (BLOCK - 1)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from joingraph import JoinGraph, View
 from joingraph.engines.compiled import engine
 from joingraph.graph.compiled.machine import kernel, stamps
 from joingraph.graph.compiled.memory.reserved import INTERPRETED
@@ -130,3 +131,11 @@ def test_few_files_are_behind_most_kernels() -> None:
     files = {each.__code__.co_filename for each in kernel.SHARED}
     reached = sorted(sum(stamps.content(file) in each for each in facts) for file in files)
     assert reached[len(files) // 2] < len(facts) / 10
+
+
+def test_a_second_graph_computes_no_stamp(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stamp of all kernels takes as long as all else that a new graph does."""
+    view = View("SELECT a.x FROM a", {"a": "CREATE TABLE a (x INT)"})
+    JoinGraph(view, engine="compiled").close()
+    monkeypatch.setattr(stamps, "digest", pytest.fail)
+    JoinGraph(view, engine="compiled").close()

@@ -10,12 +10,16 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import FrameType
+from unittest.mock import Mock
 
 import pytest
 
 import joingraph as jg
+from joingraph.common import atomic_file
 from joingraph.storage.attempt import Attempt
 from joingraph.storage.disk import files, log
+from joingraph.storage.disk.disk import Disk
+from joingraph.storage.memory import Memory
 from tests import ENGINES
 from tests.faults import Faults, of_the_system
 
@@ -120,6 +124,63 @@ def test_the_folder_is_of_one_view_or_the_other_whichever_step_of_a_rebuild_fail
         if not faults.failed:
             return
     raise AssertionError("a rebuild takes more steps than were tried")
+
+
+class FlushOfTheSnapshot:
+    """Flushes folders, but for the second time: of a rebuild, when its snapshot was renamed."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, error: BaseException) -> None:
+        self.calls = 0
+
+        def flush(folder: Path, real: Callable[[Path], None] = atomic_file.flush_folder) -> None:
+            self.calls += 1
+            if self.calls == 2:
+                raise error
+            real(folder)
+
+        patch.setattr(atomic_file, "flush_folder", of_the_system(flush))
+
+
+def test_a_rebuild_that_was_interrupted_flushes_its_snapshots_name_before_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with made(tmp_path / "graph") as graph:
+        graph.insert("r", [(1, 1), (1, 2)])
+        flush = FlushOfTheSnapshot(monkeypatch, Boom())
+        with pytest.raises(Boom):
+            graph.rebuild(jg.View("SELECT r.a FROM r", TABLES))
+        assert graph.view.schema.names == ["a"]
+        assert flush.calls == 3
+        graph.insert("r", [(2, 1), (2, 2)])
+    with jg.open(tmp_path / "graph") as graph:
+        assert held(graph) == {1, 2}
+
+
+def test_nothing_is_logged_while_the_snapshot_of_a_view_that_failed_may_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with made(tmp_path / "graph") as graph:
+        graph.insert("r", [(1, 1), (1, 2)])
+        with monkeypatch.context() as patch:
+            FlushOfTheSnapshot(patch, OSError(errno.EIO, os.strerror(errno.EIO)))
+            patch.setattr(Disk, "_unwrite", interrupted_amid(Disk._unwrite, patch))
+            with pytest.raises(Boom):
+                graph.rebuild(jg.View("SELECT r.a FROM r", TABLES))
+        with pytest.raises(jg.StoreError, match="could not be removed"):
+            graph.insert("r", [(2, 1), (2, 2)])
+    with jg.open(tmp_path / "graph") as graph:
+        assert held(graph) == {1}
+
+
+def interrupted_amid(step: Callable[..., None], patch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Interrupt a step when it removes a file."""
+
+    def interrupted(*given: object) -> None:
+        with patch.context() as inner:
+            inner.setattr(files, "unlink", Mock(side_effect=Boom))
+            step(*given)
+
+    return interrupted
 
 
 def test_a_full_disk_refuses_a_batch_and_the_graph_goes_on(
@@ -280,6 +341,34 @@ def test_what_a_handler_raises_while_an_interrupted_batch_is_settled_is_no_failu
     with pytest.raises(jg.StoreError, match="of a handler"):
         graph._live.change(refused)
     assert (graph.count(), graph.insert("r", [(1, 1)]).seq) == (0, 1)
+
+
+def test_what_a_handler_raises_while_view_diffs_are_forgotten_comes_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = jg.JoinGraph(VIEW, engine="reference")
+    with monkeypatch.context() as patch:
+        patch.setattr(Memory, "forget", Mock(side_effect=jg.StoreError("of a handler")))
+        with pytest.raises(jg.StoreError, match="of a handler"):
+            graph.insert("r", [(1, 1)])
+    assert (graph.seq, graph.count()) == (1, 1)
+
+
+def test_a_segment_that_cannot_be_removed_is_removed_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with made(tmp_path / "graph") as graph:
+        graph.subscribe("late")
+        graph.snapshot()
+        graph.insert("r", [(1, 1), (1, 2)])
+        graph.snapshot()
+        assert len(list((tmp_path / "graph").glob("log-*"))) > 1
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "unlink", os.rmdir)  # which a file is not
+            graph.unsubscribe("late")
+        assert "it will be tried again" in caplog.text
+        graph.insert("r", [(2, 1), (2, 2)])
+        assert len(list((tmp_path / "graph").glob("log-*"))) == 1
 
 
 def refused(attempt: Attempt) -> None:

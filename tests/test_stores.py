@@ -1,4 +1,4 @@
-"""The contract of stores (joingraph/stores/contract.py): every store is handed to each test.
+"""The contract of stores (joingraph/storage/contract.py): every store is handed to each test.
 
 A store joins by one line in STORES: a function that opens one under a name in a folder of the
 test's own. Where its records outlive it, opening it again under the name gives them back.

@@ -9,7 +9,7 @@ import pytest
 
 import joingraph as jg
 from joingraph.engines.compiled.engine import CompiledEngine
-from joingraph.engines.streaming import BLOCK
+from joingraph.generators.reads.scan import BLOCK
 from joingraph.graph.compiled import fields
 from joingraph.view_diffs.view_diff import ViewRow, listed
 from tests import ENGINES

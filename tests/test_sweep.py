@@ -6,6 +6,7 @@ import random
 
 from joingraph import JoinGraph, View
 from joingraph.engines.compiled.engine import CompiledEngine
+from joingraph.graph.compiled.values.string_pool import COUNT
 
 TABLES = {
     "person": "CREATE TABLE person (name STRING, city STRING, PRIMARY KEY (name))",
@@ -52,7 +53,7 @@ def test_a_sweep_between_batches_is_not_noticed() -> None:
         found, wanted = swept.scan(where=where).read_all(), plain.scan(where=where).read_all()
         assert sorted(map(str, found.to_pylist())) == sorted(map(str, wanted.to_pylist()))
         swept.check()
-    assert engine_of(swept).interner.state[4] < 100  # ids: freed ones are given again
+    assert engine_of(swept).interner.state[COUNT] < 100  # ids: freed ones are given again
 
 
 def change(

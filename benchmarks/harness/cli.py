@@ -17,8 +17,8 @@ from benchmarks.harness.runner import (
     MODES,
     RIVAL_MODES,
     Options,
-    best,
     compare,
+    middle,
     run_all,
     workloads_of,
 )
@@ -43,94 +43,76 @@ differs is an error. Without --data the data are made in a folder that is remove
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure a pipeline, or the graph alone; return the exit code."""
-    arguments = options().parse_args(argv)
+    options = parser().parse_args(argv, Options())
     try:
-        return bench_pipeline(arguments) if arguments.pipeline else bench_graph(arguments)
+        return bench_pipeline(options) if options.pipeline else bench_graph(options)
     except JoinGraphError as error:
         print(f"benchmarks: {error}", file=sys.stderr)
         return 2
 
 
-def options() -> argparse.ArgumentParser:
-    """Describe the options."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=DESCRIPTION)
-    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=", ".join(WORKLOADS))
-    parser.add_argument("--mode", choices=MODES, default="each", help="how the diffs enter")
-    parser.add_argument(
-        "--engine", type=_names, default=("compiled",), help="compiled,reference,unprefetched"
-    )
-    parser.add_argument("--lookahead", type=_names, default=("auto",), help=",".join(LOOKAHEADS))
-    parser.add_argument("--rivals", type=_names, default=(), help=",".join(RIVALS))
-    parser.add_argument("--size", choices=SIZES, help="of data made by this run (small)")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="raw columns; missing ones made")
-    parser.add_argument("--batch", type=int, help="diffs a call, instead of the mode's own number")
-    parser.add_argument("--repeat", type=int, default=5, help="runs of each, the best counts (5)")
-    parser.add_argument("--budget-s", type=float, default=10.0, help="a rival stops after (10)")
-    parser.add_argument("--save", type=Path, metavar="DIR", help="also write a file of JSON lines")
-    parser.add_argument("--pipeline", action="store_true", help="a Spark pipeline, beside PySpark")
-    parser.add_argument("--json", action="store_true", help="print one JSON line a run")
-    return parser
+def parser() -> argparse.ArgumentParser:
+    """Describe the options; their defaults are those of `Options`."""
+    found = argparse.ArgumentParser(prog="python -m benchmarks", description=DESCRIPTION)
+    add = found.add_argument
+    add("workloads", nargs="*", metavar="WORKLOAD", help=", ".join(WORKLOADS))
+    add("--mode", choices=MODES, help="how the diffs enter (each)")
+    add("--engine", type=_names, help="compiled,reference,unprefetched")
+    add("--lookahead", type=_names, help=",".join(LOOKAHEADS))
+    add("--rivals", type=_names, help=",".join(RIVALS))
+    add("--size", choices=SIZES, help="of data made by this run (small)")
+    add("--data", type=Path, metavar="DIR", help="raw columns; missing ones made")
+    add("--batch", type=int, help="diffs a call, instead of the mode's own number")
+    add("--repeat", type=int, help="turns of each system (5)")
+    add("--least-s", type=float, help="short runs are repeated for, in all turns (1)")
+    add("--budget-s", type=float, help="a rival stops after (10)")
+    add("--save", type=Path, metavar="DIR", help="also write a file of JSON lines")
+    add("--pipeline", action="store_true", help="a Spark pipeline, beside PySpark")
+    add("--json", action="store_true", help="print one JSON line a run")
+    return found
 
 
-def bench_pipeline(arguments: argparse.Namespace) -> int:
+def bench_pipeline(options: Options) -> int:
     """Import what needs pyspark, and run it."""
     if find_spec("pyspark") is None:
         raise JoinGraphError(
             "--pipeline needs pyspark, which is not installed; run: pip install 'joingraph[spark]'"
         )
-    import_module("benchmarks.pipelines.comparison").compare(arguments)
+    import_module("benchmarks.pipelines.comparison").compare(options)
     return 0
 
 
-def bench_graph(arguments: argparse.Namespace) -> int:
+def bench_graph(options: Options) -> int:
     """Run all asked for; return 1 where checksums differ or joingraph itself failed."""
-    mode: str = arguments.mode
-    names = workloads_of(arguments.workloads or _default_workloads(mode), mode)
-    if arguments.rivals and mode not in RIVAL_MODES:
+    mode = options.mode
+    default = DEFAULT_WORKLOADS.get(mode, DEFAULT_WORKLOADS["each"])
+    options.workloads = workloads_of(options.workloads or default, mode)
+    if options.rivals and mode not in RIVAL_MODES:
         raise JoinGraphError(
-            f"mode {mode} has no rivals, --rivals asks for {', '.join(arguments.rivals)}; "
+            f"mode {mode} has no rivals, --rivals asks for {', '.join(options.rivals)}; "
             f"modes with rivals: {', '.join(RIVAL_MODES)}"
         )
-    rivals = prepare_rivals(arguments.rivals)
+    prepare_rivals(options.rivals)
     with ExitStack() as stack:
-        folder = arguments.data or Path(stack.enter_context(TemporaryDirectory()))
-        for name in names:
-            size = SIZES[arguments.size] if arguments.size else None
-            prepare(name, folder, size)
-        options = Options(
-            workloads=names,
-            folder=folder.absolute(),
-            mode=mode,
-            engines=arguments.engine,
-            lookaheads=arguments.lookahead,
-            rivals=tuple(rivals),
-            batch=arguments.batch,
-            repeat=arguments.repeat,
-            budget_s=arguments.budget_s,
-        )
-        runs = run_all(options, _print_line if arguments.json else _print_progress)
+        options.data = options.data or Path(stack.enter_context(TemporaryDirectory()))
+        options.data = options.data.absolute()
+        for name in options.workloads:
+            prepare(name, options.data, SIZES[options.size] if options.size else None)
+        runs = run_all(options, _print_line if options.json else _print_progress)
         complaints = compare(options, runs)
-    _conclude(arguments, runs)
+    if not options.json:
+        print(table(middle(runs)))
+    if options.save:
+        print(f"saved as {save(runs, options.save)}", file=sys.stderr)
     complaints += _failures(runs)
     for complaint in complaints:
         print(f"benchmarks: {complaint}", file=sys.stderr)
     return 1 if complaints else 0
 
 
-def _conclude(arguments: argparse.Namespace, runs: Sequence[Run]) -> None:
-    if not arguments.json:
-        print(table(best(runs)))
-    if arguments.save:
-        print(f"saved as {save(runs, arguments.save)}", file=sys.stderr)
-
-
 def _failures(runs: Sequence[Run]) -> list[str]:
     failed = [run for run in runs if run.system == "joingraph" and run.status != "ok"]
     return [f"{run.workload}, {run.mode}: {run.name} {run.status}" for run in failed]
-
-
-def _default_workloads(mode: str) -> tuple[str, ...]:
-    return DEFAULT_WORKLOADS.get(mode, DEFAULT_WORKLOADS["each"])
 
 
 def _names(text: str) -> tuple[str, ...]:

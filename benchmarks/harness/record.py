@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
@@ -22,6 +23,7 @@ class Spec(NamedTuple):
     folder: str
     batch: int
     max_diffs: int | None = None
+    least_s: float = 0.0  # short runs are repeated for so long in all
 
     def run(self) -> Run:
         """Return the run of which nothing is measured yet."""
@@ -49,7 +51,8 @@ class Run:
     diffs: int = 0
     complete: bool = True  # False: stopped after its time budget; rates are of the diffs done
     seconds: float | None = None
-    diffs_per_s: float | None = None
+    diffs_per_s: float | None = None  # the median, where a short run was repeated
+    speeds: Sequence[float] = ()  # diffs/s of every run, in order
     tuples: int | None = None
     tuples_per_s: float | None = None
     checksum: str | None = None  # decimal text: it does not fit what JSON readers call a number
@@ -77,7 +80,7 @@ class Run:
 
     def known(self) -> dict[str, Any]:
         """Return the fields that are known."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        return {name: value for name, value in asdict(self).items() if value not in (None, ())}
 
     def line(self) -> str:
         """Write the run as JSON."""

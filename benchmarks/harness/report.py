@@ -7,10 +7,15 @@ from math import exp, log
 from pathlib import Path
 from statistics import fmean
 
+import numpy as np
+
 from benchmarks.harness.origin import save_lines
 from benchmarks.harness.record import MIB, Run
 
-HEADINGS = ("workload", "mode", "system", "diffs/s", "tuples/s", "graph MiB", "peak MiB", "load/s")
+HEADINGS = (
+    *("workload", "mode", "system", "diffs/s", "p10", "p90", "runs"),
+    *("tuples/s", "graph MiB", "peak MiB", "load/s"),
+)
 
 
 def table(runs: Sequence[Run]) -> str:
@@ -55,14 +60,16 @@ def save(runs: Sequence[Run], folder: Path) -> Path:
 
 def _cells(run: Run) -> tuple[str, ...]:
     if run.status != "ok":
-        return (run.workload, run.mode, run.name, run.status.split(":")[0], "", "", "", "")
+        return (run.workload, run.mode, run.name, run.status.split(":")[0], *[""] * 7)
     graph = None if run.bytes is None else run.bytes / MIB
+    p10, p90 = np.percentile(run.speeds, (10, 90)) if run.speeds else (None, None)
     mark = "" if run.complete else f" (of {run.diffs:,} diffs)"
     return (
         run.workload,
         run.mode,
         run.name + mark,
-        *(_number(value) for value in (run.diffs_per_s, run.tuples_per_s, graph)),
+        *(_number(value) for value in (run.diffs_per_s, p10, p90, len(run.speeds))),
+        *(_number(value) for value in (run.tuples_per_s, graph)),
         *(_number(value) for value in (run.peak_rss_mib, run.load_rows_per_s)),
     )
 

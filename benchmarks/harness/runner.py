@@ -1,7 +1,7 @@
 """Runs in turns: every system once, then every system once more, so that all share the weather.
 
     for each repeat, for each workload:  joingraph (each engine and look-ahead), then each rival
-    best of the repeats per (workload, system);  checksums of equal diffs must be equal
+    median of all runs per (workload, system);  checksums of equal diffs must be equal
 
 A rival that stops after its time budget has done fewer diffs: joingraph runs these again, not
 timed, so that the rival's checksum is compared too. A run without that does not count.
@@ -15,31 +15,37 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
+from statistics import median
 
 from benchmarks.harness.record import Run, Spec
-from benchmarks.rivals.launch import Rival, run_process, run_rival
+from benchmarks.rivals.launch import RIVALS, run_process, run_rival
 from benchmarks.workloads.catalogue import KINDS, find
 
 MODES = ("each", "stream", "batch", "call", "warehouse", "scan", "kinds")
-# Twenty thousand: churn's 200,000 diffs are ten batches, so that its tenths can be told apart.
+# Twenty thousand: churn's 200,000 diffs are ten batches, so that its tenths can be distinguished.
 BATCH = {"batch": 1_000, "call": 1}
 EACH_BATCH = 20_000
 RIVAL_MODES = {"each": 1, "stream": 1, "kinds": 1, "batch": 1_000}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Options:
-    """The options of a whole command."""
+    """The options of a whole command, with their defaults."""
 
-    workloads: tuple[str, ...]
-    folder: Path
+    workloads: Sequence[str] = ()
+    data: Path | None = None
+    size: str | None = None
     mode: str = "each"
-    engines: tuple[str, ...] = ("compiled",)
-    lookaheads: tuple[str, ...] = ("auto",)
-    rivals: tuple[Rival, ...] = ()
+    engine: tuple[str, ...] = ("compiled",)
+    lookahead: tuple[str, ...] = ("auto",)
+    rivals: tuple[str, ...] = ()
     batch: int | None = None
     repeat: int = 5
+    least_s: float = 1.0
     budget_s: float = 10.0
+    save: Path | None = None
+    pipeline: bool = False
+    json: bool = False
 
 
 def workloads_of(names: Sequence[str], mode: str) -> tuple[str, ...]:
@@ -53,31 +59,39 @@ def workloads_of(names: Sequence[str], mode: str) -> tuple[str, ...]:
     return (*whole, *parts)
 
 
-def run_all(options: Options, tell: Callable[[Run], None]) -> list[Run]:
-    """Run everything in turns; `tell` hears of each run when it is done."""
+def run_all(options: Options, report: Callable[[Run], None]) -> list[Run]:
+    """Run everything in turns; `report` gets each run when it is done."""
     runs: list[Run] = []
     for _ in range(options.repeat):
         for workload in options.workloads:
             for run in _turn(options, workload):
-                tell(run)
+                report(run)
                 runs.append(run)
     return runs
 
 
-def best(runs: Iterable[Run]) -> list[Run]:
-    """Keep each system's fastest run of each workload; one that failed only if all did."""
-    kept: dict[tuple[str, str, str], Run] = {}
+def middle(runs: Iterable[Run]) -> list[Run]:
+    """Return one run of each system and workload, with the speeds of all and their median."""
+    found: dict[tuple[str, str, str], list[Run]] = {}
     for run in runs:
-        key = (run.workload, run.mode, run.name)
-        if key not in kept or _speed(run) > _speed(kept[key]):
-            kept[key] = run
-    return list(kept.values())
+        found.setdefault((run.workload, run.mode, run.name), []).append(run)
+    return [_pooled(alike) for alike in found.values()]
+
+
+def _pooled(runs: Sequence[Run]) -> Run:
+    """Return the middle one of runs; one that failed only if all did."""
+    done = sorted((run for run in runs if run.status == "ok"), key=_speed)
+    if not done:
+        return runs[0]
+    speeds = [speed for run in done for speed in run.speeds]
+    run = done[len(done) // 2]
+    return replace(run, speeds=speeds, diffs_per_s=median(speeds)) if speeds else run
 
 
 def compare(options: Options, runs: Sequence[Run]) -> list[str]:
     """Return which results differ; incomplete ones are compared with a run of just their diffs."""
     known = [run for run in runs if run.status == "ok" and run.checksum is not None]
-    known += [_again(options, run) for run in best(known) if not run.complete]
+    known += [_again(options, run) for run in middle(known) if not run.complete]
     complaints = [f"{run.workload}: {run.name} {run.status}" for run in known if run.status != "ok"]
 
     def key(run: Run) -> tuple[str, str, int]:
@@ -94,17 +108,20 @@ def compare(options: Options, runs: Sequence[Run]) -> list[str]:
 
 
 def _turn(options: Options, workload: str) -> Iterator[Run]:
-    for engine in options.engines:
-        for lookahead in options.lookaheads:
+    # A scan repeats itself (scanning.py).
+    least_s = 0.0 if options.mode == "scan" else options.least_s / options.repeat
+    for engine in options.engine:
+        for lookahead in options.lookahead:
             batch = options.batch or BATCH.get(options.mode, EACH_BATCH)
-            folder = str(options.folder)
-            yield run_ours(Spec(workload, options.mode, engine, lookahead, folder, batch))
-    for rival in options.rivals:
+            folder = str(options.data)
+            spec = Spec(workload, options.mode, engine, lookahead, folder, batch, least_s=least_s)
+            yield run_ours(spec)
+    for name in options.rivals:
         batch = RIVAL_MODES[options.mode]
-        arguments = [workload, "--data", str(options.folder), "--batch", str(batch)]
-        arguments += ["--budget-s", str(options.budget_s)]
-        wanted = Run(workload=workload, mode=options.mode, system=rival.name, batch=batch)
-        yield run_rival(rival, arguments, wanted)
+        arguments = [workload, "--data", str(options.data), "--batch", str(batch)]
+        arguments += ["--budget-s", str(options.budget_s), "--least-s", str(least_s)]
+        wanted = Run(workload=workload, mode=options.mode, system=name, batch=batch)
+        yield run_rival(RIVALS[name], arguments, wanted)
 
 
 def run_ours(spec: Spec) -> Run:
@@ -115,7 +132,7 @@ def run_ours(spec: Spec) -> Run:
 
 def _again(options: Options, run: Run) -> Run:
     """Run joingraph over just as many diffs as a rival did in its time."""
-    engine, lookahead, folder = options.engines[0], options.lookaheads[0], str(options.folder)
+    engine, lookahead, folder = options.engine[0], options.lookahead[0], str(options.data)
     spec = Spec(run.workload, "each", engine, lookahead, folder, EACH_BATCH, run.diffs)
     return replace(run_ours(spec), complete=True)
 

@@ -13,7 +13,7 @@ import os
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,16 +31,6 @@ COMPARED = (
 Column: TypeAlias = npt.NDArray[np.int64]
 
 
-class Scanned(NamedTuple):
-    """What was read, and the seconds of each way."""
-
-    tally: Tally
-    scan_s: float
-    read_s: float
-    copy_s: float
-    copy_fresh_s: float
-
-
 def consume(graph: JoinGraph) -> Tally:
     """Read a whole view, every value of it."""
     total = Tally()
@@ -49,8 +39,8 @@ def consume(graph: JoinGraph) -> Tally:
     return total
 
 
-def measure(graph: JoinGraph) -> Scanned:
-    """Scan and copy in turns."""
+def measure(graph: JoinGraph) -> tuple[Tally, list[float]]:
+    """Scan and copy in turns; return what was read, and the seconds of each way."""
     total, size, columns = consume(graph), 0, 1
     for block in graph.scan():
         size, columns = size + block.nbytes, block.num_columns
@@ -70,4 +60,4 @@ def measure(graph: JoinGraph) -> Scanned:
             lambda: on_all(np.copy, sources),
         ]
         turns = [[seconds(way) for way in ways] for _ in range(TURNS)]
-    return Scanned(total, *(round(min(of_way), 6) for of_way in zip(*turns, strict=True)))
+    return total, [round(min(of_way), 6) for of_way in zip(*turns, strict=True)]

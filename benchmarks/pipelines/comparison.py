@@ -10,19 +10,18 @@ Base tables are loaded before; the diffs come as files, one of each changing tab
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from benchmarks.harness.checksum import Tally
 from benchmarks.harness.origin import save_lines
+from benchmarks.harness.runner import Options
 from benchmarks.pipelines.systems import SYSTEMS, Feed, Measured, write_files
 from benchmarks.workloads.catalogue import Inputs, find, prepare, read
 from benchmarks.workloads.model import Size
@@ -32,6 +31,7 @@ WORKLOADS = ("fanout_10", "q3")
 COUNTED = {1_000: 10, 50_000: 3}  # diffs in a micro-batch -> how many of them are timed in a round
 GROWN = {"small": 1, "large": 10}  # --size -> how large base tables are
 WARM_UP = 6  # rounds: until then much of what takes time is Java that is not compiled yet
+Line = dict[str, Any]  # what a system did in one case
 
 
 class Case(NamedTuple):
@@ -48,35 +48,17 @@ class Case(NamedTuple):
         return f"{self.workload}-{self.batch}-{self.size.users}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Line:
-    """What a system did in one case; `own_ms` is what it took beyond `empty`."""
-
-    workload: str
-    mode: str = "pipeline"
-    system: str
-    batch: int
-    base_rows: int
-    batch_ms: float
-    own_ms: float
-    own_diffs_per_s: float | None
-    micro_batches: int
-    tuples: int
-    checksum: str
-
-
-def compare(arguments: argparse.Namespace) -> None:
+def compare(options: Options) -> None:
     """Measure everything, print a table or lines, and save them."""
     lines = []
-    asked = cases(arguments.workloads or WORKLOADS, arguments.batch, arguments.size)
-    for case in asked:
+    for case in cases(options.workloads or WORKLOADS, options.batch, options.size):
         with TemporaryDirectory() as folder:
-            data = (arguments.data or Path(folder)) / case.name
-            for line in measure(case, data, Path(folder) / "diffs", rounds=arguments.repeat):
-                print(json.dumps(asdict(line)) if arguments.json else shown(line), flush=True)
+            data = (options.data or Path(folder)) / case.name
+            for line in measure(case, data, Path(folder) / "diffs", rounds=options.repeat):
+                print(json.dumps(line) if options.json else shown(line), flush=True)
                 lines.append(line)
-    if arguments.save:
-        path = save_lines([asdict(each) for each in lines], arguments.save, "pipeline")
+    if options.save:
+        path = save_lines(lines, options.save, "pipeline")
         print(f"saved as {path}")
 
 
@@ -109,19 +91,19 @@ def measure(case: Case, data: Path, diffs: Path, *, rounds: int) -> list[Line]:
     write_files(diffs, list(micro_batches(inputs, case)))
     measured = Measured(Feed(join.declared(), join, inputs.tables, diffs))
     seconds: dict[str, list[float]] = {}
-    told: dict[str, Tally] = {}
+    tallies: dict[str, Tally] = {}
     try:
         for number, (system, found) in enumerate(measured.rounds(WARM_UP + rounds)):
-            told[system] = found.told
+            tallies[system] = found.tally
             if number >= WARM_UP * len(SYSTEMS):
                 seconds.setdefault(system, []).extend(found.seconds)
     finally:
         measured.close()
-    if told["hand"] != told["ours"]:
+    if tallies["hand"] != tallies["ours"]:
         raise JoinGraphError(
-            f"{case.workload}: {told['hand']} by hand, {told['ours']} by joingraph"
+            f"{case.workload}: {tallies['hand']} by hand, {tallies['ours']} by joingraph"
         )
-    return [line(case, system, seconds, (told[system], inputs.base_rows)) for system in seconds]
+    return [line(case, system, seconds, (tallies[system], inputs.base_rows)) for system in seconds]
 
 
 def micro_batches(inputs: Inputs, case: Case) -> Iterator[Mapping[str, pa.Table]]:
@@ -137,29 +119,30 @@ def micro_batches(inputs: Inputs, case: Case) -> Iterator[Mapping[str, pa.Table]
 
 
 def line(
-    case: Case, system: str, seconds: Mapping[str, list[float]], said: tuple[Tally, int]
+    case: Case, system: str, seconds: Mapping[str, list[float]], found: tuple[Tally, int]
 ) -> Line:
-    """Sum up what a system did."""
-    told, base_rows = said
-    took_s, empty_s = median(seconds[system]), median(seconds["empty"])
-    own_s = took_s - empty_s
-    return Line(
-        workload=case.workload,
-        system=system,
-        batch=case.batch,
-        base_rows=base_rows,
-        batch_ms=round(1000 * took_s, 1),
-        own_ms=round(1000 * own_s, 1),
-        own_diffs_per_s=round(case.batch / own_s) if own_s > 0 else None,
-        micro_batches=len(seconds[system]),
-        tuples=told.tuples,
-        checksum=str(told.checksum),
-    )
+    """Sum up what a system did in one case; `own_ms` is what it took beyond `empty`."""
+    tally, base_rows = found
+    batch_s, empty_s = median(seconds[system]), median(seconds["empty"])
+    own_s = batch_s - empty_s
+    return {
+        "workload": case.workload,
+        "mode": "pipeline",
+        "system": system,
+        "batch": case.batch,
+        "base_rows": base_rows,
+        "batch_ms": round(1000 * batch_s, 1),
+        "own_ms": round(1000 * own_s, 1),
+        "own_diffs_per_s": round(case.batch / own_s) if own_s > 0 else None,
+        "micro_batches": len(seconds[system]),
+        "tuples": tally.tuples,
+        "checksum": str(tally.checksum),
+    }
 
 
 def shown(line: Line) -> str:
     """Write a line for people."""
     return (
-        f"{line.workload:10} {line.batch:>6,} diffs, {line.base_rows:>10,} base rows, "
-        f"{line.system:5}: {line.batch_ms:8,.1f} ms a micro-batch, {line.own_ms:8,.1f} its own"
+        "{workload:10} {batch:>6,} diffs, {base_rows:>10,} base rows, "
+        "{system:5}: {batch_ms:8,.1f} ms a micro-batch, {own_ms:8,.1f} its own".format(**line)
     )

@@ -47,19 +47,12 @@ class Feed(NamedTuple):
     folder: Path
 
 
-class Round(NamedTuple):
-    """One stream from its first micro-batch to its last."""
-
-    seconds: list[float]  # of each micro-batch but the first
-    told: Tally
-
-
 class Stopwatch:
-    """Times micro-batches by their ends, and adds up what came out of them."""
+    """One stream: the seconds of each micro-batch but the first, and a tally of all rows."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
-        self.told = Tally()
+        self.tally = Tally()
         self._rows: list[pa.Table] = []
         self._since: float | None = None
 
@@ -72,13 +65,9 @@ class Stopwatch:
         if self._since is not None:
             self.seconds.append(time.perf_counter() - self._since)
         blocks = (block for rows in self._rows for block in rows.to_batches())
-        self.told = sum((tally(block) for block in blocks), self.told)
+        self.tally = sum((tally(block) for block in blocks), self.tally)
         self._rows.clear()
         self._since = time.perf_counter()
-
-    def round(self) -> Round:
-        """Return the times between the ends, and what came out."""
-        return Round(self.seconds, self.told)
 
 
 def write_files(folder: Path, batches: Sequence[Mapping[str, pa.Table]]) -> None:
@@ -98,7 +87,7 @@ class Measured:
         self.spark: SparkSession = session({"spark.driver.memory": MEMORY}, master="local[2]")
         self.cached = {name: cached(self.spark, rows) for name, rows in feed.tables.items()}
 
-    def rounds(self, count: int) -> Iterator[tuple[str, Round]]:
+    def rounds(self, count: int) -> Iterator[tuple[str, Stopwatch]]:
         """Run all systems in turns, so many times."""
         for _ in range(count):
             for system in SYSTEMS:
@@ -109,7 +98,7 @@ class Measured:
         for each in self.cached.values():
             each.unpersist()
 
-    def empty(self) -> Round:
+    def empty(self) -> Stopwatch:
         """Hand every micro-batch to the driver and do nothing with it."""
         watch = Stopwatch()
 
@@ -119,7 +108,7 @@ class Measured:
 
         return self._streamed(take, watch)
 
-    def hand(self) -> Round:
+    def hand(self) -> Stopwatch:
         """Join every micro-batch to the cached base tables, and hand over what comes out."""
         watch, base = Stopwatch(), dict(self.cached)
 
@@ -133,7 +122,7 @@ class Measured:
 
         return self._streamed(take, watch)
 
-    def ours(self) -> Round:
+    def ours(self) -> Stopwatch:
         """Run the pipeline, its graph on disk."""
         watch = Stopwatch()
         with TemporaryDirectory() as folder:
@@ -150,21 +139,21 @@ class Measured:
                 spark=self.spark,
             )  # fmt: skip
             made.graph.compile()
-            kept = made.graph.view.tables
-            tables = {name: rows.select(kept[name].schema.names)
+            used = made.graph.view.tables
+            tables = {name: rows.select(used[name].schema.names)
                       for name, rows in self.feed.tables.items()}  # fmt: skip
             made.graph.load(tables)
             made.on_progress = watch.lap
             made.run().close()
-        return watch.round()
+        return watch
 
-    def _streamed(self, take: Take, watch: Stopwatch) -> Round:
+    def _streamed(self, take: Take, watch: Stopwatch) -> Stopwatch:
         """Stream the plain rows of all tables."""
         with TemporaryDirectory() as checkpoint:
             writer = plain(self.spark, self.feed).writeStream.foreachBatch(take)
             writer = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True)
             writer.start().awaitTermination()
-        return watch.round()
+        return watch
 
 
 def cached(spark: SparkSession, rows: pa.Table) -> DataFrame:
@@ -224,11 +213,7 @@ def joined(join: JoinView, held: Mapping[str, DataFrame], first: str) -> DataFra
         for alias, rows in held.items()
     }
     found, there = named[first], {first}
-    while len(there) < len(named):
-        other = next(
-            other for pair in join.joins for one, other in (pair, pair[::-1])
-            if one.alias in there and other.alias not in there
-        )  # fmt: skip
+    for _, other in join.walk(first):
         there.add(other.alias)
         equal = [
             F.col(f"{left.alias}_{left.column}") == F.col(f"{right.alias}_{right.column}")

@@ -15,8 +15,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from benchmarks.harness.checksum import Tally
-from benchmarks.rivals.in_python import Change, Row, changes, options, rows_of, run, tally_rows
-from benchmarks.workloads.catalogue import Entry
+from benchmarks.rivals.in_python import ByRow, Change, Row, rows_of, tally_rows
 from benchmarks.workloads.views import TABLES, Attribute, JoinView
 
 Index = dict[int, list[Row]]
@@ -37,13 +36,11 @@ class Walk(NamedTuple):
     output: Callable[[Row], Row]
 
 
-class Divm:
+class Divm(ByRow):
     """The base tables, indexed, and the walks that the view needs."""
 
     def __init__(self, view: JoinView) -> None:
-        ends = [end for join in view.joins for end in join]
-        used = [(view.aliases[end.alias], end.column) for end in ends]
-        self.indexes: dict[tuple[str, str], Index] = {place: {} for place in used}
+        self.indexes: dict[tuple[str, str], Index] = {place: {} for place in view.joined}
         self.walks: dict[str, list[Walk]] = {table: [] for table in view.tables}
         for alias, table in view.aliases.items():
             self.walks[table].append(self._walk(view, alias))
@@ -53,10 +50,6 @@ class Divm:
         for table, rows in tables.items():
             for row in rows_of(rows):
                 self._insert(table, row)
-
-    def prepare(self, batch: list[Entry]) -> list[Change]:
-        """Take the diffs as tuples."""
-        return changes(batch)
 
     def apply(self, batch: list[Change]) -> Tally:
         """Walk from each diff; its row is in the tables while it does."""
@@ -74,22 +67,14 @@ class Divm:
     def _walk(self, view: JoinView, start: str) -> Walk:
         """Order the other aliases so that each is joined to one before it."""
         names = list(view.aliases)
-        ends = [*view.joins, *((right, left) for left, right in view.joins)]
         path = [Attribute(start, column) for column in TABLES[view.aliases[start]]]
         steps: list[Step] = []
-        met = {start}
-        while len(met) < len(names):
-            known, new = next(
-                (left, right)
-                for left, right in ends
-                if left.alias in met and right.alias not in met
-            )
+        for known, new in view.walk(start):
             table = view.aliases[new.alias]
             later = names.index(new.alias) > names.index(start)
             skips_self = later and table == view.aliases[start]
             steps.append(Step(self.indexes[table, new.column], path.index(known), skips_self))
             path += [Attribute(new.alias, column) for column in TABLES[table]]
-            met.add(new.alias)
         return Walk(tuple(steps), itemgetter(*(path.index(each) for each in view.output)))
 
     def _partners(self, table: str, row: Row) -> list[Row]:
@@ -126,7 +111,3 @@ class Divm:
                 rows = index[row[TABLES[table].index(column)]]
                 return rows[rows.index(row)]
         raise LookupError(f"{table} is joined to nothing")
-
-
-if __name__ == "__main__":
-    print(run(Divm, options(__doc__).parse_args()).line())

@@ -4,12 +4,11 @@
 
 One row at a time, its values are constants of the query; a batch is an Arrow table that joins.
 Where a table has several aliases, earlier ones see it with the batch's rows and later ones
-without. With --indexed the joined columns have indexes.
+without. Where it is `indexed`, the joined columns have indexes.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -17,7 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from benchmarks.harness.checksum import Tally, tally
-from benchmarks.rivals.in_python import Row, options, rows_of, run, signed
+from benchmarks.rivals.in_python import Row, rows_of, signed
 from benchmarks.workloads.catalogue import Entry
 from benchmarks.workloads.views import TABLES, JoinView
 
@@ -48,8 +47,7 @@ class Duckdb:
             self.database.execute(f'CREATE TABLE "{table}" AS SELECT * FROM loaded')
         self.database.unregister("loaded")
         if self.indexed:
-            ends = [end for join in self.view.joins for end in join]
-            for table, column in dict.fromkeys((self.view.aliases[a], c) for a, c in ends):
+            for table, column in self.view.joined:
                 self.database.execute(f'CREATE INDEX "{table}_{column}" ON "{table}" ({column})')
 
     def prepare(self, batch: list[Entry]) -> list[tuple[int, str, pa.Table]]:
@@ -99,22 +97,13 @@ class Duckdb:
     def _delta(self, start: str) -> Delta:
         """Write the query of one alias' diffs, for a batch and for a single row."""
         columns = TABLES[self.view.aliases[start]]
-        selected = [f"{alias}.{column}" for alias, column in self.view.output]
         sources = [self._source(alias, start) for alias in self.view.aliases if alias != start]
-        where = list(self.view.equalities)
-        names = [f"{text} AS c{place}" for place, text in enumerate(selected)]
-        of_batch = _select(names, [f"diff {start}", *sources], where)
-        given: list[int] = []
-        for texts in (names, where):
-            for place, text in enumerate(texts):
-                words = text.split()
-                for at, word in enumerate(words):
-                    alias, _, column = word.partition(".")
-                    if alias == start:
-                        words[at] = "?::BIGINT"
-                        given.append(columns.index(column))
-                texts[place] = " ".join(words)
-        return Delta(of_batch, _select(names, sources, where), tuple(given))
+        ends = [*self.view.output, *(end for join in self.view.joins for end in join)]
+        return Delta(
+            self.view.delta_sql(start, f"{start}.{{}}", [f"diff {start}", *sources]),
+            self.view.delta_sql(start, "?::BIGINT", sources),
+            tuple(columns.index(column) for alias, column in ends if alias == start),
+        )
 
     def _source(self, alias: str, start: str) -> str:
         table = self.view.aliases[alias]
@@ -122,19 +111,3 @@ class Duckdb:
         if table == self.view.aliases[start] and order.index(alias) < order.index(start):
             return f'(SELECT * FROM "{table}" UNION ALL SELECT * FROM diff) {alias}'
         return f'"{table}" {alias}'
-
-
-def _select(columns: list[str], sources: list[str], where: list[str]) -> str:
-    return f"SELECT {', '.join(columns)} FROM {', '.join(sources)} WHERE {' AND '.join(where)}"
-
-
-def main() -> None:
-    """Run what the command line says."""
-    parser = options(__doc__)
-    parser.add_argument("--indexed", action="store_true", help="index the joined columns")
-    arguments: argparse.Namespace = parser.parse_args()
-    print(run(lambda view: Duckdb(view, indexed=arguments.indexed), arguments).line())
-
-
-if __name__ == "__main__":
-    main()

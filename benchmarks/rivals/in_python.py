@@ -1,6 +1,7 @@
 """What the rivals in Python share: options, reading, the clock, the JSON line.
 
     load tables -> prepare all batches (not timed) -> apply and consume each (timed) -> one line
+    ^---- again, if that was short (timing.py) ----'
 
 What is prepared is what the rival would be handed by its caller: rows as Python tuples, or as
 Arrow tables. An update is a delete and an insert to all of them.
@@ -11,15 +12,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
 from benchmarks.harness.checksum import Tally
 from benchmarks.harness.record import Run, peak_rss_mib
-from benchmarks.harness.timing import apply_all, diffs_in, seconds, with_figures
-from benchmarks.workloads.catalogue import Entry, batches, find, read
+from benchmarks.harness.timing import apply_all, repeated, seconds, with_figures
+from benchmarks.workloads.catalogue import Entry, Inputs, batches, find, read
 from benchmarks.workloads.views import JoinView
 
 Row = tuple[int, ...]
@@ -50,6 +50,16 @@ class Rival(Protocol[Batch]):
         ...
 
 
+class ByRow:
+    """What rivals have in common that take one tuple after the other."""
+
+    def prepare(self, batch: list[Entry]) -> list[Change]:
+        """List diffs row by row."""
+        return [
+            Change(sign, table, row) for sign, table, rows in signed(batch) for row in rows_of(rows)
+        ]
+
+
 def signed(batch: list[Entry]) -> Iterator[tuple[int, str, pa.Table]]:
     """Take updates apart, row by row: their order is part of what they say."""
     for entry in batch:
@@ -66,13 +76,6 @@ def rows_of(table: pa.Table) -> list[Row]:
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
-def changes(batch: list[Entry]) -> list[Change]:
-    """List diffs row by row."""
-    return [
-        Change(sign, table, row) for sign, table, rows in signed(batch) for row in rows_of(rows)
-    ]
-
-
 def tally_rows(rows: Sequence[Row], sign: int = 1) -> Tally:
     """Read all values of view rows, as benchmarks.harness.checksum does for Arrow."""
     columns = enumerate(zip(*rows, strict=True), start=1)
@@ -82,29 +85,25 @@ def tally_rows(rows: Sequence[Row], sign: int = 1) -> Tally:
 
 def run(make: Callable[[JoinView], Rival[Batch]], arguments: argparse.Namespace) -> Run:
     """Run one workload and report it."""
+    inputs = read(arguments.workload, arguments.data, max_diffs=arguments.max_diffs)
+    result = repeated(lambda: _once(make, arguments, inputs), arguments.least_s)
+    return replace(result, peak_rss_mib=peak_rss_mib())
+
+
+def _once(
+    make: Callable[[JoinView], Rival[Batch]], arguments: argparse.Namespace, inputs: Inputs
+) -> Run:
+    """Load a new rival and apply the diffs."""
     name: str = arguments.workload
-    inputs = read(name, arguments.data, max_diffs=arguments.max_diffs)
     rival = make(find(name).view)
     load_s = seconds(lambda: rival.load(inputs.tables))
     parts = list(batches(inputs.diffs, arguments.batch))
     timed = apply_all(
-        [rival.prepare(part) for part in parts],
-        [diffs_in(part) for part in parts],
+        parts,
+        rival.prepare,
         rival.apply,
         enough=lambda done, took: done >= LEAST_DIFFS and took > arguments.budget_s,
     )
     complete = len(timed.diffs) == len(parts)
     wanted = Run(workload=name, mode="each", system="", batch=arguments.batch, complete=complete)
-    result = with_figures(wanted, timed, base_rows=inputs.base_rows, load_s=load_s)
-    return replace(result, peak_rss_mib=peak_rss_mib())
-
-
-def options(about: str | None) -> argparse.ArgumentParser:
-    """Describe the options that all rivals take."""
-    parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("workload")
-    parser.add_argument("--data", type=Path, required=True, help="the folder of raw columns")
-    parser.add_argument("--batch", type=int, default=1, help="diffs handed over at once")
-    parser.add_argument("--max-diffs", type=int, help="apply the first ones only")
-    parser.add_argument("--budget-s", type=float, default=60.0, help="stop after so long")
-    return parser
+    return with_figures(wanted, timed, base_rows=inputs.base_rows, load_s=load_s)

@@ -1,6 +1,6 @@
 """Runs of other systems: programs of benchmarks/rivals, which print the same JSON line as ours.
 
-python -m benchmarks.rivals.divm q3 --data DIR --batch 1 --budget-s 8
+python -m benchmarks.rivals divm q3 --data DIR --batch 1 --budget-s 8
 benchmarks/rivals/rust/target/release/hand q3 --data DIR --batch 1 --budget-s 8
 """
 
@@ -29,45 +29,38 @@ class Rival:
     """Another system: how it is called, and which workloads it can be asked for."""
 
     name: str
-    command: tuple[str, ...]
-    package: str | None = None  # of the Rust workspace; a module of benchmarks.rivals otherwise
+    package: str | None = None  # of the Rust workspace; benchmarks/rivals/__main__.py otherwise
+    options: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()  # how the names of workloads end that it cannot run
 
-
-def _python(name: str, module: str, *options: str) -> Rival:
-    return Rival(name, (sys.executable, "-m", f"benchmarks.rivals.{module}", *options))
-
-
-def _rust(name: str, package: str, *options: str, refuses: tuple[str, ...]) -> Rival:
-    binary = str(RUST / "target" / "release" / package)
-    return Rival(name, (binary, *options), package, refuses)
+    @property
+    def command(self) -> tuple[str, ...]:
+        """Return the program, and what chooses this rival."""
+        if self.package:
+            return str(RUST / "target" / "release" / self.package), *self.options
+        return sys.executable, "-m", "benchmarks.rivals", self.name
 
 
 RIVALS = {
     rival.name: rival
     for rival in (
-        _rust("hand", "hand", refuses=KINDS),
-        _rust("dd", "dd", "--variant", "binary", refuses=(*KINDS, "churn")),
-        _rust("dd_delta", "dd", "--variant", "delta", refuses=(*KINDS, "churn")),
-        _rust("dbsp", "dbspx", refuses=(*KINDS, "churn")),
-        _python("divm", "divm"),
-        _python("ojt", "ojt"),
-        _python("duckdb", "duckdb_delta"),
-        _python("duckdb_indexed", "duckdb_delta", "--indexed"),
-        _python("sqlite", "sqlite_triggers"),
+        Rival("hand", "hand", refuses=KINDS),
+        Rival("dd", "dd", ("--variant", "binary"), refuses=(*KINDS, "churn")),
+        Rival("dd_delta", "dd", ("--variant", "delta"), refuses=(*KINDS, "churn")),
+        Rival("dbsp", "dbspx", refuses=(*KINDS, "churn")),
+        *map(Rival, ("divm", "ojt", "duckdb", "duckdb_indexed", "sqlite")),
     )
 }
 
 
-def prepare(names: Sequence[str]) -> list[Rival]:
-    """Look rivals up and build those that are written in Rust."""
+def prepare(names: Sequence[str]) -> None:
+    """Check the names of rivals, and build those that are written in Rust."""
     unknown = [name for name in names if name not in RIVALS]
     if unknown:
         raise JoinGraphError(f"no rival {unknown[0]}; there are {', '.join(RIVALS)}")
-    rivals = [RIVALS[name] for name in names]
-    for package in dict.fromkeys(rival.package for rival in rivals if rival.package):
+    packages = dict.fromkeys(RIVALS[name].package for name in names)
+    for package in filter(None, packages):
         _build(package)
-    return rivals
 
 
 def _build(package: str) -> None:

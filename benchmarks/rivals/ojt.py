@@ -18,8 +18,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from benchmarks.harness.checksum import Tally
-from benchmarks.rivals.in_python import Change, Row, changes, options, rows_of, run, tally_rows
-from benchmarks.workloads.catalogue import Entry
+from benchmarks.rivals.in_python import ByRow, Change, Row, rows_of, tally_rows
 from benchmarks.workloads.views import TABLES, Attribute, JoinView
 
 Path = tuple[Row | None, ...]  # one place for each alias of the view
@@ -33,7 +32,7 @@ class Side(NamedTuple):
     place: tuple[int, int]  # the neighbour, and its column
 
 
-class OuterJoin:
+class OuterJoin(ByRow):
     """All maximal paths, found by (alias, column, value)."""
 
     def __init__(self, view: JoinView) -> None:
@@ -50,10 +49,6 @@ class OuterJoin:
             for row in rows_of(rows):
                 for alias in self._aliases(table):
                     self._insert(alias, row)
-
-    def prepare(self, batch: list[Entry]) -> list[Change]:
-        """Take the diffs as tuples."""
-        return changes(batch)
 
     def apply(self, batch: list[Change]) -> Tally:
         """Apply each diff to each alias of its table."""
@@ -154,7 +149,3 @@ def _union(start: Path, parts: Iterable[Path]) -> Path:
     return tuple(
         next((row for row in rows if row), None) for rows in zip(start, *parts, strict=True)
     )
-
-
-if __name__ == "__main__":
-    print(run(OuterJoin, options(__doc__).parse_args()).line())

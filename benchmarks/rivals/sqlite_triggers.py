@@ -15,12 +15,11 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from benchmarks.harness.checksum import Tally
-from benchmarks.rivals.in_python import Change, Row, changes, options, rows_of, run, tally_rows
-from benchmarks.workloads.catalogue import Entry
+from benchmarks.rivals.in_python import ByRow, Change, Row, rows_of, tally_rows
 from benchmarks.workloads.views import TABLES, JoinView
 
 
-class Sqlite:
+class Sqlite(ByRow):
     """A database in memory; a batch is a transaction."""
 
     def __init__(self, view: JoinView) -> None:
@@ -35,8 +34,7 @@ class Sqlite:
             self.database.execute(f'CREATE TABLE "{table}" ({columns})')
             marks = ", ".join("?" for _ in TABLES[table])
             self.database.executemany(f'INSERT INTO "{table}" VALUES ({marks})', rows_of(rows))
-        ends = [end for join in self.view.joins for end in join]
-        for table, column in dict.fromkeys((self.view.aliases[a], c) for a, c in ends):
+        for table, column in self.view.joined:
             self.database.execute(f'CREATE INDEX "{table}_{column}" ON "{table}" ({column})')
         places = ", ".join(f"c{place} INTEGER" for place in range(len(self.view.output)))
         self.database.execute(f"CREATE TABLE view_diff (sign INTEGER, {places})")
@@ -49,10 +47,6 @@ class Sqlite:
                 )
         self.database.execute("COMMIT")
         self.database.execute("ANALYZE")
-
-    def prepare(self, batch: list[Entry]) -> list[Change]:
-        """Take the diffs as tuples."""
-        return changes(batch)
 
     def apply(self, batch: list[Change]) -> Tally:
         """Change the base tables, then read and empty the table of view diffs."""
@@ -73,27 +67,12 @@ class Sqlite:
         return total
 
     def _query(self, start: str, sign: int, image: str) -> str:
-        order = list(self.view.aliases)
-        selected = [self._text(f"{a}.{column}", start, image) for a, column in self.view.output]
-        where = [self._text(text, start, image) for text in self.view.equalities]
-        for alias in order[order.index(start) + 1 :]:
-            if self.view.aliases[alias] == self.view.aliases[start]:
-                where.append(f"{alias}.rowid <> {image}.rowid")
-        sources = [f'"{self.view.aliases[alias]}" {alias}' for alias in order if alias != start]
-        return (
-            f"SELECT {sign}, {', '.join(selected)} FROM {', '.join(sources)} "
-            f"WHERE {' AND '.join(where)}"
-        )
-
-    def _text(self, text: str, start: str, image: str) -> str:
-        """Put the row that comes or goes in the place of its alias."""
-        words = text.split()
-        renamed = [
-            word.replace(f"{start}.", f"{image}.", 1) if word.startswith(f"{start}.") else word
-            for word in words
-        ]
-        return " ".join(renamed)
-
-
-if __name__ == "__main__":
-    print(run(Sqlite, options(__doc__).parse_args()).line())
+        """Write the view's diffs of one alias' row, which is `image` to its trigger."""
+        aliases = self.view.aliases
+        order = list(aliases)
+        later = order[order.index(start) + 1 :]
+        others = [f"{each}.rowid <> {image}.rowid" for each in later
+                  if aliases[each] == aliases[start]]  # fmt: skip
+        sources = [f'"{aliases[alias]}" {alias}' for alias in order if alias != start]
+        found = self.view.delta_sql(start, f"{image}.{{}}", sources, *others)
+        return f"SELECT {sign}, * FROM ({found})"

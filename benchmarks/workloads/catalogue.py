@@ -25,18 +25,19 @@ from benchmarks.workloads.churn import CHURN_TABLES, DELETE, INSERT, UPDATE_PRE,
 from benchmarks.workloads.model import (
     SIZES,
     Column,
-    Columns,
     Size,
     column_names,
     read_columns,
     write_base,
     write_fanout,
+    write_long,
 )
 from benchmarks.workloads.views import TABLES, JoinView
 from joingraph.common.errors import JoinGraphError
 
 FANOUTS = (1, 10, 30, 50, 70, 100)
 JOINS = (2, 3, 4, 5)
+LONG = 20  # so many times the diffs of the other workloads: more than a processor's cache holds
 KINDS = ("IPT", "DPT", "IJT", "DJT")  # insert or delete of a projected tuple or a join tuple
 FIRST_KIND_ID = 3 * 10**8
 OPERATIONS = {INSERT: "insert", DELETE: "delete", UPDATE_PRE: "update"}
@@ -110,9 +111,12 @@ def prepare(name: str, folder: Path, size: Size | None = None) -> None:
     diffs = diffs_in(folder)
     if name == "churn" and not (folder / "churn" / "columns.txt").exists():
         write_churn(folder, diffs)
-    fanout = folder / name / "tweet" / "columns.txt"
-    if name.startswith("fanout_") and not fanout.exists():
+    if (folder / name / "tweet" / "columns.txt").exists():
+        return
+    if name.startswith("fanout_"):
         write_fanout(folder / name, int(name.removeprefix("fanout_")), diffs)
+    if name == "q2_long":
+        write_long(folder / name, users, LONG * diffs)
 
 
 def diffs_in(folder: Path) -> int:
@@ -143,40 +147,32 @@ def _part(entry: Entry, start: int, length: int) -> Entry:
     return entry._replace(rows=entry.rows.slice(start, length), post=post)
 
 
-def _table(columns: Mapping[str, Column]) -> pa.Table:
-    return pa.table({name: pa.array(values) for name, values in columns.items()})
+def _table(folder: Path) -> pa.Table:
+    return pa.table(read_columns(folder))
 
 
-def _stored(folder: Path, table: str) -> Columns:
-    """Read a base table; the planted users live in a folder of their own."""
-    columns = read_columns(folder / table)
-    if table == "user":
-        columns = _stacked(columns, read_columns(folder / "user_plants"))
-    return columns
+def _stacked(above: pa.Table, below: pa.Table) -> pa.Table:
+    return pa.concat_tables([above, below]).combine_chunks()
 
 
-def _stacked(above: Columns, below: Columns) -> Columns:
-    return {name: np.concatenate([values, below[name]]) for name, values in above.items()}
-
-
-def _base(view: JoinView, folder: Path) -> dict[str, Columns]:
-    return {table: _stored(folder, table) for table in view.tables}
-
-
-def _tables(columns: Mapping[str, Columns]) -> dict[str, pa.Table]:
-    return {table: _table(values) for table, values in columns.items()}
+def _base(view: JoinView, folder: Path) -> dict[str, pa.Table]:
+    """Read the base tables; the planted users live in a folder of their own."""
+    base = {table: _table(folder / table) for table in view.tables}
+    if "user" in base:
+        base["user"] = _stacked(base["user"], _table(folder / "user_plants"))
+    return base
 
 
 def _read_fanout(view: JoinView, folder: Path, *, name: str) -> Inputs:
     base = _base(view, folder)
-    base["follower"] = _stacked(base["follower"], read_columns(folder / name / "follower"))
-    tweets = _table(read_columns(folder / name / "tweet"))
-    return Inputs(_tables(base), [Entry("insert", "tweet", tweets)])
+    base["follower"] = _stacked(base["follower"], _table(folder / name / "follower"))
+    return Inputs(base, [Entry("insert", "tweet", _table(folder / name / "tweet"))])
 
 
-def _read_chain(view: JoinView, folder: Path, *, name: str, table: str) -> Inputs:
-    rows = _table(read_columns(folder / name))
-    return Inputs(_tables(_base(view, folder)), [Entry("insert", table, rows)])
+def _read_inserts(view: JoinView, folder: Path, *, sources: Mapping[str, str]) -> Inputs:
+    """Read one folder of new rows after another, each with the table it is for."""
+    diffs = [Entry("insert", table, _table(folder / name)) for name, table in sources.items()]
+    return Inputs(_base(view, folder), diffs)
 
 
 def _read_last(view: JoinView, folder: Path) -> Inputs:
@@ -186,7 +182,7 @@ def _read_last(view: JoinView, folder: Path) -> Inputs:
     streams = [table for table in ("tweet", "retweet") if table in base]
     events: list[tuple[Column, Column, Column]] = []
     for number, table in enumerate(streams):
-        date = base[table]["tweetDate"]
+        date = base[table]["tweetDate"].to_numpy()
         places = np.argsort(date, kind="stable")[-count:]
         events.append((date[places], np.full(len(places), number), places))
     dates, numbers, places = (np.concatenate(parts) for parts in zip(*events, strict=True))
@@ -194,11 +190,11 @@ def _read_last(view: JoinView, folder: Path) -> Inputs:
     diffs: list[Entry] = []
     for run in _runs(numbers[order]):
         table = streams[int(numbers[order][run.start])]
-        rows = _table(_rows(base[table], places[order][run]))
-        diffs.append(Entry("insert", table, rows))
+        diffs.append(Entry("insert", table, base[table].take(places[order][run])))
     for number, table in enumerate(streams):
-        base[table] = _without(base[table], places[numbers == number])
-    return Inputs(_tables(base), diffs)
+        held = places[numbers == number]
+        base[table] = base[table].take(np.delete(np.arange(len(base[table])), held))
+    return Inputs(base, diffs)
 
 
 def _read_churn(view: JoinView, folder: Path) -> Inputs:
@@ -209,12 +205,12 @@ def _read_churn(view: JoinView, folder: Path) -> Inputs:
         table = CHURN_TABLES[int(rows["table"][run.start])]
         part = {name: rows[f"c{place}"][run] for place, name in enumerate(TABLES[table])}
         if operation[run.start] == UPDATE_PRE:
-            pre = _table({name: values[::2] for name, values in part.items()})
-            post = _table({name: values[1::2] for name, values in part.items()})
+            pre = pa.table({name: values[::2] for name, values in part.items()})
+            post = pa.table({name: values[1::2] for name, values in part.items()})
             diffs.append(Entry("update", table, pre, post))
         else:
-            diffs.append(Entry(OPERATIONS[int(operation[run.start])], table, _table(part)))
-    return Inputs(_tables(_base(view, folder)), diffs)
+            diffs.append(Entry(OPERATIONS[int(operation[run.start])], table, pa.table(part)))
+    return Inputs(_base(view, folder), diffs)
 
 
 def _read_kind(view: JoinView, folder: Path, *, kind: str) -> Inputs:
@@ -226,27 +222,20 @@ def _read_kind(view: JoinView, folder: Path, *, kind: str) -> Inputs:
     table, key = ("retweet", "retweetTweetId") if "retweet" in base else ("tweet", "userId")
     count = diffs_in(folder)
     rng = np.random.default_rng(5)
+    keys = base[table][key].to_numpy()
     if kind.endswith("PT"):
-        diffs = _rows(base[table], rng.integers(len(base[table][key]), size=count))
-        diffs["tweetId"] = FIRST_KIND_ID + np.arange(count)
+        diffs = base[table].take(rng.integers(len(keys), size=count))
+        place = diffs.column_names.index("tweetId")
+        diffs = diffs.set_column(place, "tweetId", pa.array(FIRST_KIND_ID + np.arange(count)))
     else:
-        values, first = np.unique(base[table][key], return_index=True)
+        values, first = np.unique(keys, return_index=True)
         chosen = rng.permutation(len(values))[: min(count, len(values) // 2)]
-        diffs = _rows(base[table], first[chosen])
-        kept = np.flatnonzero(~np.isin(base[table][key], values[chosen]))
-        base[table] = _rows(base[table], kept)
+        diffs = base[table].take(first[chosen])
+        base[table] = base[table].filter(~np.isin(keys, values[chosen]))
     if kind.startswith("D"):
         base[table] = _stacked(base[table], diffs)
-        return Inputs(_tables(base), [Entry("delete", table, _table(diffs))])
-    return Inputs(_tables(base), [Entry("insert", table, _table(diffs))])
-
-
-def _rows(columns: Columns, places: Column) -> Columns:
-    return {name: values[places] for name, values in columns.items()}
-
-
-def _without(columns: Columns, places: Column) -> Columns:
-    return {name: np.delete(values, places) for name, values in columns.items()}
+        return Inputs(base, [Entry("delete", table, diffs)])
+    return Inputs(base, [Entry("insert", table, diffs)])
 
 
 def _runs(values: Column) -> Iterator[slice]:
@@ -261,14 +250,16 @@ def _all() -> Iterator[Workload]:
         name = f"fanout_{fanout}"
         yield Workload(name, views.fanout(), partial(_read_fanout, name=name))
     for joins in JOINS:
-        read_tweets = partial(_read_chain, name="chainF", table="tweet")
+        read_tweets = partial(_read_inserts, sources={"chainF": "tweet"})
         yield Workload(f"chainF_{joins}", views.follower_chain(joins), read_tweets)
     for joins in JOINS:
-        read_followers = partial(_read_chain, name="chainR", table="follower")
+        read_followers = partial(_read_inserts, sources={"chainR": "follower"})
         yield Workload(f"chainR_{joins}", views.retweet_chain(joins), read_followers)
     queries = {"q1": views.q1(), "q2": views.q2(), "q3": views.q3()}
     for name, view in queries.items():
         yield Workload(name, view, _read_last)
+    long = {f"q2_long/{table}": table for table in ("tweet", "retweet")}
+    yield Workload("q2_long", views.q2(), partial(_read_inserts, sources=long))
     yield Workload("churn", views.q3(), _read_churn)
     for name, view in queries.items():
         for kind in KINDS:

@@ -1,7 +1,7 @@
 """The data of the workloads: social tables by a seeded model, as raw columns in a folder.
 
     DIR/follower/userId.i64   DIR/follower/followerId.i64   DIR/follower/columns.txt
-    DIR/tweet/...             DIR/fanout_10/tweet/...       DIR/churn/...
+    DIR/tweet/...             DIR/fanout_10/tweet/...       DIR/q2_long/tweet/...   DIR/churn/...
 
 A column is a file of little-endian int64; columns.txt names the columns in order and ends with
 the number of rows. The same size and seed give the same bytes, on every machine: that is why
@@ -112,6 +112,28 @@ def write_fanout(folder: Path, fanout: int, diffs: int) -> None:
     write_columns(folder / "follower", {"userId": user[order], "followerId": follower})
     write_columns(folder / "user", {"userId": first_user + np.arange(diffs)})
     write_columns(folder / "tweet", tweet)
+
+
+def write_long(folder: Path, users: int, diffs: int) -> None:
+    """Write so many tweets, then as many retweets: of these tweets, every fifth of a retweet."""
+    rng = np.random.default_rng(1)
+    numbers = np.arange(diffs)
+    tweet = {
+        "userId": rng.integers(0, users, diffs),
+        "tweetId": 4 * 10**8 + rng.permutation(diffs),
+        "tweetDate": MONTH_SECONDS + numbers,
+    }
+    ids = 5 * 10**8 + rng.permutation(diffs)
+    tweets = 4 * 10**8 + (diffs * rng.random(diffs) ** 1.5).astype(np.int64)
+    earlier = ids[(numbers * rng.random(diffs)).astype(np.int64)]
+    retweet = {
+        "userId": rng.integers(0, users, diffs),
+        "tweetId": ids,
+        "tweetDate": MONTH_SECONDS + diffs + numbers,
+        "retweetTweetId": np.where(rng.random(diffs) < 0.2, earlier, tweets),
+    }
+    write_columns(folder / "tweet", tweet)
+    write_columns(folder / "retweet", retweet)
 
 
 def power_law(rng: np.random.Generator, count: int, *, draws: int, exponent: float) -> Column:

@@ -7,7 +7,7 @@ JoinView({"F": "follower", "T": "tweet"},        (alias -> table, in path order)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -64,6 +64,36 @@ class JoinView:
     def tables(self) -> tuple[str, ...]:
         """The base tables, each once, in the order in which aliases name them."""
         return tuple(dict.fromkeys(self.aliases.values()))
+
+    @property
+    def joined(self) -> tuple[tuple[str, str], ...]:
+        """The tables' columns that join, each once."""
+        ends = [end for join in self.joins for end in join]
+        return tuple(dict.fromkeys((self.aliases[alias], column) for alias, column in ends))
+
+    def walk(self, start: str) -> Iterator[tuple[Attribute, Attribute]]:
+        """Yield a join to each other alias, from one that was reached before."""
+        ends = [*self.joins, *((right, left) for left, right in self.joins)]
+        reached = {start}
+        while len(reached) < len(self.aliases):
+            near, far = next(
+                (near, far)
+                for near, far in ends
+                if near.alias in reached and far.alias not in reached
+            )
+            reached.add(far.alias)
+            yield near, far
+
+    def delta_sql(self, start: str, mine: str, sources: Sequence[str], *more: str) -> str:
+        """Write the SELECT of the view rows with one alias' row, whose columns `mine` writes."""
+
+        def text(end: Attribute) -> str:
+            alias, column = end
+            return mine.format(column) if alias == start else f"{alias}.{column}"
+
+        select = ", ".join(f"{text(end)} AS c{place}" for place, end in enumerate(self.output))
+        where = [f"{text(left)} = {text(right)}" for left, right in self.joins]
+        return f"SELECT {select} FROM {', '.join(sources)} WHERE {' AND '.join([*where, *more])}"
 
     def sql(self) -> str:
         """Write the view as a SELECT; a column's name tells its alias (T_tweetId)."""

@@ -24,7 +24,7 @@ from joingraph.graph.compiled.memory.reserved import Words
 
 
 class Cutter:
-    """Holds back the paths of the base diff that is not complete yet."""
+    """Keeps the paths of the base diff that is not complete yet."""
 
     def __init__(self, outputs: Outputs, ops: Words) -> None:
         self.outputs, self.ops = outputs, ops

@@ -9,10 +9,9 @@ dropped where a branch beyond them has no partners. Equal base rows are partners
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -21,17 +20,20 @@ import pyarrow as pa
 
 from joingraph.expressions import texts
 from joingraph.expressions.tree import Expression
-from joingraph.generators.compiled.reads.column_walk import Entered, Piece, Walker, joined, steps_of
+from joingraph.generators.compiled.reads.column_walk import Piece, Walker, joined, steps_of
+from joingraph.generators.compiled.reads.walk import Walk
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.fields import MOVE, O_ALIAS, O_DIFF, O_KIND
 from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
 from joingraph.graph.compiled.memory.reserved import Words, lent
 from joingraph.graph.compiled.op_rows import came, read_moves, rows_of, went
-from joingraph.plan.branches import columns_of
-from joingraph.plan.program import Enter, List, Step, Test, Weigh
+from joingraph.plan.branches import columns_of, lists_program
+from joingraph.plan.program import Enter, List, Side, Step, Test
 from joingraph.view_diffs.factorised import in_parts, one_array, put_together
 
 Mask = npt.NDArray[np.bool_]
+
+PARENT = -1  # stands for a vertex: where each path has the number of the one that it continues
 
 
 class Partners(NamedTuple):
@@ -120,7 +122,7 @@ class Nester:
         piece = self.walker.begun(alias, rows)
         there = np.flatnonzero(np.all([ids >= 0 for ids in piece.values.values()], axis=0))
         piece = picked(piece, there)
-        beyond = self.beyond(self.plan.lists[alias].steps, piece)
+        beyond = self.beyond(self.plan.program(lists_program, alias).steps, piece)
         some = np.flatnonzero(beyond.alive)
         if not len(some):
             return pa.table({})
@@ -169,7 +171,7 @@ class Nester:
         alive, times = np.ones(len(piece), bool), piece.times
         lists: dict[str, Partners] = {}
         for step in steps:
-            if isinstance(step, Weigh | List):
+            if isinstance(step, Side):
                 some = np.flatnonzero(alive)
                 found = self.partners(step, picked(piece, some)).spread(some, len(piece))
                 alive &= found.lengths > 0
@@ -179,7 +181,7 @@ class Nester:
                     times = times * sums(found.times, found.lengths)
         return Beyond(alive, times, lists)
 
-    def partners(self, side: Weigh | List, piece: Piece) -> Partners:
+    def partners(self, side: Side, piece: Piece) -> Partners:
         """Find the partners of paths in a branch, those that have some everywhere beyond."""
         own, late = own_steps(side)
         found, lengths = (
@@ -202,7 +204,7 @@ class Nester:
             lengths, times, pa.StructArray.from_arrays(list(parts.values()), list(parts))
         )
 
-    def is_leaf(self, side: Weigh | List) -> bool:
+    def is_leaf(self, side: Side) -> bool:
         """True if a branch is lists of one alias' rows, and shows nothing but what these hold."""
         outputs, slots = self.plan.definition.output, self.plan.slots
         columns = side.columns if isinstance(side, List) else ()
@@ -227,57 +229,44 @@ class Nester:
             )
         return Piece({}, {enter.alias: list(words)}, np.ones(total, np.int64)), lengths
 
-    def looks_back(self, side: Weigh | List) -> bool:
+    def looks_back(self, side: Side) -> bool:
         """True if a branch, or one beyond, asks more of a path than where it begins."""
         outputs = self.plan.definition.output
         columns = side.columns if isinstance(side, List) else ()
         return any(outputs[at].value not in self.plan.slots for at in columns) or any(
-            isinstance(step, Test) or (isinstance(step, Weigh | List) and self.looks_back(step))
+            isinstance(step, Test) or (isinstance(step, Side) and self.looks_back(step))
             for step in side.steps
         )
 
     def followed(
-        self, piece: Piece, side: Weigh | List, own: Sequence[Enter | Test]
+        self, piece: Piece, side: Side, own: Sequence[Enter | Test]
     ) -> tuple[Piece, Words]:
         """Extend paths by a branch' own steps; tell how many continue each."""
         count = len(piece)
-        once = np.ones(count, np.int64)
-        if self.looks_back(side):
-            begun = replace(piece, times=once)
-        else:
-            near = {step.vertex for step in own if isinstance(step, Enter)} & set(piece.values)
-            begun = Piece({vertex: piece.values[vertex] for vertex in near}, {}, once)
-        some: Iterable[Entered] = [Entered(begun, np.arange(count))]
-        for kind, run in groupby(own, key=type):
-            if kind is Test:
-                some = self.true(some, [each.predicate for each in run if isinstance(each, Test)])
-            else:
-                for step in run:
-                    assert isinstance(step, Enter), "a branch enters aliases and tests"
-                    some = self.entered(some, step)
-        found = list(some)
-        parents = np.concatenate([each.parents for each in found])
-        return joined([each.piece for each in found]), np.bincount(parents, minlength=count)
+        values = piece.values
+        if not self.looks_back(side):
+            near = {step.vertex for step in own if isinstance(step, Enter)} & set(values)
+            values = {vertex: values[vertex] for vertex in near}
+            piece = Piece(values, {}, piece.times)
+        values = {**values, PARENT: np.arange(count)}
+        begun = replace(piece, values=values, times=np.ones(count, np.int64))
+        found = joined([*Walk(self.walker).walk([begun], own)] or [self.nothing()])
+        return found, np.bincount(found.values[PARENT], minlength=count)
 
-    def entered(self, some: Iterable[Entered], step: Enter) -> Iterator[Entered]:
-        """Extend paths by every row that an alias has at their value."""
-        for piece, parents in some:
-            for found, up in self.walker.entered(piece, step.alias, step.vertex):
-                yield Entered(found, parents[up])
-
-    def true(self, some: Iterable[Entered], tests: Sequence[Expression]) -> Iterator[Entered]:
-        """Keep the paths on which predicates are TRUE."""
-        for piece, parents in some:
-            left = self.walker.surviving(piece, tests)
-            yield Entered(picked(piece, left), parents[left])
+    def nothing(self) -> Piece:
+        """Return no path, but one that has been everywhere."""
+        layout, none = self.walker.layout, np.empty(0, np.int64)
+        values = dict.fromkeys((PARENT, *range(len(layout.vertices))), none)
+        words = {number: [none] * alias.projected for number, alias in enumerate(layout.aliases)}
+        return Piece(values, words, none)
 
 
-def own_steps(side: Weigh | List) -> tuple[list[Enter | Test], list[Expression]]:
+def own_steps(side: Side) -> tuple[list[Enter | Test], list[Expression]]:
     """Return a branch' own steps, and the tests that come behind all that lies beyond it."""
     own, late = list[Enter | Test](), list[Expression]()
     is_beyond = False
     for step in side.steps:
-        if isinstance(step, Weigh | List):
+        if isinstance(step, Side):
             is_beyond = True
         elif is_beyond and isinstance(step, Test):
             late.append(step.predicate)

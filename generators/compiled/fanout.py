@@ -1,7 +1,6 @@
 """Counts the rows of a batch's view diffs without making them, as generators/fanout.py does.
 
-From each branch of the join tree a number comes towards the rows that changed
-(generators/compiled/reads/sums.py).
+From each branch of the join tree a number comes towards the rows that changed.
 """
 
 from __future__ import annotations
@@ -9,11 +8,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from joingraph.generators.compiled.reads.column_walk import Walker
-from joingraph.generators.compiled.reads.sums import ways_through
+from joingraph.generators.compiled.reads.column_walk import Piece, Walker
+from joingraph.generators.compiled.reads.walk import Walk
+from joingraph.generators.compiled.whole_numbers import Numbers, multiplied
 from joingraph.graph.compiled.fields import MOVE, O_ALIAS, O_DIFF, O_KIND
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.op_rows import came, read_moves, rows_of, went
+from joingraph.plan.arrange import fanout_program
+from joingraph.plan.program import Weigh
 
 WENT, MOVED, CAME = -1, 0, 1
 
@@ -51,3 +53,13 @@ class Fanouts:
                 same = sign != MOVED and self.signs.setdefault(diff, sign) == sign
                 self.exact &= exact and not is_tied and (alone or same)
                 self.signs[diff] = sign if alone or same else MOVED
+
+
+def ways_through(walker: Walker, alias: int, piece: Piece) -> list[int]:
+    """Count the complete paths through rows of an alias, residual predicates left out."""
+    walk, ways = Walk(walker), np.ones(len(piece), np.int64)
+    product: Numbers = ways
+    for step in walker.plan.program(fanout_program, alias).steps:
+        assert isinstance(step, Weigh), "a fan-out asks for nothing but sums"
+        product = multiplied(product, walk.sums(step, piece.values[step.enter.vertex]))
+    return [int(each) for each in product]

@@ -16,6 +16,7 @@ from __future__ import annotations
 from joingraph.graph.compiled.entries import link_of, node_at, record_at
 from joingraph.graph.compiled.fields import (
     A_KEY_WORDS,
+    A_KIND,
     A_LINK_COUNT,
     A_SOURCE,
     BLOCK_ROWS,
@@ -39,7 +40,9 @@ from joingraph.graph.compiled.fields import (
     H_OFFSET,
     H_VERTEX,
     HEAP,
+    L_LIVE,
     L_NUMBER,
+    L_OFFSET,
     L_VERTEX,
     LEAF,
     LENGTH,
@@ -48,6 +51,9 @@ from joingraph.graph.compiled.fields import (
     LOOKAHEAD,
     OUT,
     ROWS,
+    S_ALIAS,
+    S_LINK,
+    SEAT_WORDS,
     SEGMENT_COUNT,
     SEGMENT_WORDS,
     SEGMENTS,
@@ -55,6 +61,8 @@ from joingraph.graph.compiled.fields import (
     STRIDE,
     T_COUNT,
     T_LEVELS,
+    V_SEAT_COUNT,
+    V_SEATS,
     W_BASE,
     W_END,
     W_LEVEL,
@@ -103,14 +111,37 @@ def enter(st: int, program: int, depth: int) -> None:
         sto(wheel, W_END, 0)
         sto(wheel, W_BASE, ld(st, HEAP) + ld(record, ld(level, H_OFFSET)) * 8)
     elif ld(level, H_KIND) == COUNT:
-        sto(wheel, W_END, 1 if live else 0)
-        weight *= live
+        weight *= summed(st, ld(level, H_ALIAS), ld(level, H_LINK), record)
+        sto(wheel, W_END, 1 if weight else 0)
     else:
         sto(wheel, W_END, live)
         sto(wheel, W_BASE, ld(st, HEAP) + ld(record, ld(level, H_OFFSET)) * 8)
         step = step_of(record + ld(level, H_OFFSET) * 8)
         set_source(st, ld(ld(level, H_ALIAS), A_SOURCE), ld(wheel, W_BASE), step)
     sto(wheel, WALK_WORDS + W_WEIGHT, weight)
+
+
+@kernel
+def summed(st: int, ad: int, link: int, record: int) -> int:
+    """Return how many paths go on at a value through an alias that is weighed, and beyond."""
+    ln, links = link_of(ad, link), ld(ad, A_LINK_COUNT)
+    live = ld(record, ld(ln, L_LIVE)) & LENGTH
+    if ld(ad, A_KIND) < EDGE:
+        return live
+    entries, total = ld(st, HEAP) + ld(record, ld(ln, L_OFFSET)) * 8, 0
+    for at in range(live):
+        entry, ways = ld(entries, at), 1
+        for other in range(links):
+            if other != link:
+                far = link_of(ad, other)
+                identity = entry if ld(ad, A_KIND) == EDGE else ld(node_at(ad, entry), 1 + other)
+                value, vd = record_at(far, identity >> 32), ld(far, L_VERTEX)
+                for seat in range(ld(vd, V_SEAT_COUNT)):
+                    sd = ld(vd, V_SEATS) + seat * (SEAT_WORDS * 8)
+                    if ld(sd, S_ALIAS) != ad:
+                        ways *= summed(st, ld(sd, S_ALIAS), ld(sd, S_LINK), value)
+        total += ways
+    return total
 
 
 @small

@@ -20,7 +20,7 @@ from joingraph.expressions import texts
 from joingraph.expressions.evaluate import NoAnswer, evaluate, holds
 from joingraph.expressions.texts import is_text
 from joingraph.expressions.tree import Expression, columns_of
-from joingraph.graph.compiled import fields as f
+from joingraph.generators.reads.scan import BLOCK, repeated
 from joingraph.graph.compiled.layout import Layout, words_of
 from joingraph.graph.compiled.memory.path_blocks import Paths
 from joingraph.graph.compiled.memory.reserved import Words
@@ -243,22 +243,12 @@ class Outputs:
         for part in self.cut(paths):
             kept = part.where(self.holding(part)) if self.plan.residuals else part
             values = self.values(kept)
-            for rows in repeated(kept):
+            alike = (kept.weights == 1).all()
+            for rows in [None] if alike else repeated(kept.by_row(kept.weights)):
                 for _, arrays in self.tables(kept, values, rows):
                     batch = pa.record_batch(arrays, schema=self.schema)
-                    for start in range(0, len(batch), f.BLOCK_LIMIT):
-                        yield batch.slice(start, f.BLOCK_LIMIT)
-
-
-def repeated(paths: Paths) -> Iterator[Words | None]:
-    """Number rows as often as they count, in bounded parts; None: all of them once."""
-    if (paths.weights == 1).all():
-        yield None
-        return
-    ends = np.cumsum(paths.by_row(paths.weights))
-    for start in range(0, int(ends[-1]) if len(ends) else 0, f.BLOCK_LIMIT):
-        numbers = np.arange(start, min(start + f.BLOCK_LIMIT, int(ends[-1])))
-        yield np.searchsorted(ends, numbers, side="right")
+                    for start in range(0, len(batch), BLOCK):
+                        yield batch.slice(start, BLOCK)
 
 
 def sum_of(columns: Iterable[Words], length: int) -> Words:

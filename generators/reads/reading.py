@@ -3,7 +3,9 @@
     starts -> (walk: enter, test, weigh, ...) -> complete paths -> sorted -> the first k -> batches
 
 Where the order is that of sorted starts, the walk ends with the last row wanted; otherwise all
-paths are sorted.
+paths are sorted. A count enters only the aliases that predicates tie together, and weighs all
+around them; its numbers are Python's, which never wrap. The paths behind one row of the view are a
+read whose conditions are the row's values.
 """
 
 from __future__ import annotations
@@ -12,15 +14,19 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
+from joingraph.expressions.tree import Expression
 from joingraph.generators.paths import Path
 from joingraph.generators.reads.scan import in_batches
 from joingraph.generators.reads.starts import best_way, sort, starts
+from joingraph.generators.rows import view_rows
 from joingraph.generators.walk import Walker
 from joingraph.graph.join_graph import Graph, LookAhead
-from joingraph.plan.arrange import rows_program
+from joingraph.plan.arrange import aliases_tied, count_program, paths_program, rows_program
 from joingraph.plan.program import Program
-from joingraph.reads.access_paths import Way, sorting_alias
+from joingraph.reads.access_paths import Way, sorting_alias, starting_in
 from joingraph.reads.requests import Reading, Touched
+from joingraph.reads.row_lookup import Asked
+from joingraph.reads.why import Kept
 
 
 def read(
@@ -30,8 +36,8 @@ def read(
     if reading.limit == 0:
         return
     way = best_way(graph, reading)
-    order = [each.value for each in reading.order]
-    program = rows_program(graph.plan, way.alias, reading.conditions, order)
+    order = tuple(each.value for each in reading.order)
+    program = graph.plan.program(rows_program, way.alias, reading.conditions, order)
     paths = matching(graph, look, reading, way=way, program=program, touched=touched)
     if reading.order and sorting_alias(graph.plan, reading) != way.alias:
         paths = iter(sort(graph.plan, list(paths), reading.order))
@@ -70,3 +76,29 @@ def limited(paths: Iterable[Path], limit: int) -> Iterator[Path]:
         left -= path.times
         if left <= 0:
             return
+
+
+def count(graph: Graph, look: LookAhead, conditions: tuple[Expression, ...] = ()) -> int:
+    """Count the view's rows that meet conditions, with their multiplicities."""
+    reading = Reading(conditions)
+    way = starting_in(aliases_tied(graph.plan, conditions), best_way(graph, reading))
+    program = graph.plan.program(count_program, way.alias, conditions)
+    paths = matching(graph, look, reading, way=way, program=program, touched=Touched())
+    return sum(path.times for path in paths)
+
+
+def why(graph: Graph, look: LookAhead, asked: Asked) -> list[tuple[Kept, ...]]:
+    """Find the row's paths: what each alias keeps on them."""
+    reading = Reading(asked.conditions)
+    way = best_way(graph, reading)
+    program = graph.plan.program(paths_program, way.alias, asked.conditions)
+    touched = Touched()
+    paths = list(matching(graph, look, reading, way=way, program=program, touched=touched))
+    rows = view_rows(graph.plan, paths)
+    return [kept(path) for path, row in zip(paths, rows, strict=True) if row == asked.words]
+
+
+def kept(path: Path) -> tuple[Kept, ...]:
+    """Return what each alias keeps on a path."""
+    steps = filter(None, path.steps)
+    return tuple(Kept(at.key, row, at.rows[row]) for at, row in steps)

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from joingraph.expressions import texts
 from joingraph.generators.paths import Path, shown
 from joingraph.graph.join_graph import Graph
+
+Numbers = npt.NDArray[Any]  # of int64, or of Python's integers
 
 BLOCK = 65_536  # rows a record batch holds at the most
 
@@ -32,17 +36,10 @@ def blocks(graph: Graph, paths: Sequence[Path]) -> Iterator[pa.RecordBatch]:
             yield from texts.picked(rows, numbers)
 
 
-def repeated(counts: list[int]) -> Iterator[np.ndarray[tuple[int], np.dtype[np.int64]]]:
+def repeated(counts: Sequence[int] | Numbers) -> Iterator[Numbers]:
     """Yield each index as often as its count says, at most `BLOCK` of them at a time."""
-    pending: list[tuple[int, int]] = []
-    room = BLOCK
-    for index, count in enumerate(counts):
-        while count:
-            part = min(count, room)
-            pending.append((index, part))
-            count, room = count - part, room - part
-            if not room:
-                yield np.repeat(*map(np.array, zip(*pending, strict=True)))
-                pending, room = [], BLOCK
-    if pending:
-        yield np.repeat(*map(np.array, zip(*pending, strict=True)))
+    is_huge = float(np.sum(counts, dtype=float)) >= 1 << 62
+    ends = np.cumsum(counts, dtype=object if is_huge else np.int64)
+    total = int(ends[-1]) if len(ends) else 0
+    for low in range(0, total, BLOCK):
+        yield np.searchsorted(ends, np.arange(low, min(low + BLOCK, total)), side="right")

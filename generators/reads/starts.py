@@ -8,6 +8,7 @@ In: a reading, and the way chosen for it. Out: paths of one step each, with its 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 
 from joingraph.expressions.order import Order, in_order
@@ -30,9 +31,7 @@ from joingraph.reads.requests import Reading, Touched
 
 def best_way(graph: Graph, reading: Reading) -> Way:
     """Choose the way with the fewest starts."""
-    values = {each.name: each.value for each in graph.plan.definition.output}
-    indexed = {column: values[column] for column in graph.indexes}
-    return choose(graph.plan, reading, indexed, lambda way: size(graph, way))
+    return choose(graph.plan, reading, graph.indexes, partial(size, graph))
 
 
 def size(graph: Graph, way: Way) -> int:

@@ -41,7 +41,7 @@ def why_not(graph: Graph, look: LookAhead, asked: Asked) -> list[Break]:
         return found
     keys = key_demands(plan, asked)
     ways = [rarest(graph, alias.index, asked) for alias in plan.aliases]
-    programs = [paths_program(plan, way.alias, asked.conditions) for way in ways]
+    programs = [plan.program(paths_program, way.alias, asked.conditions) for way in ways]
     pairs = list(zip(ways, programs, strict=True))
     begun = (candidates(graph, way, keys, program.tests) for way, program in pairs)
     found += [NoRows(way.alias) for way, of in zip(ways, begun, strict=True) if not any(of)]
@@ -56,7 +56,7 @@ def why_not(graph: Graph, look: LookAhead, asked: Asked) -> list[Break]:
 
 
 def key_demands(plan: Plan, asked: Asked) -> Keys:
-    """Give the values of keys that the row fixes as words; contradictions are sorted out before."""
+    """Return the values of keys that the row fixes as words, free of contradictions."""
     words = {
         (vertex, position): key_words([known], plan.vertices[vertex].types[position])
         for (vertex, position), known in known_keys(plan, asked).items()

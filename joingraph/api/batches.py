@@ -25,6 +25,7 @@ from joingraph.plan.keys.keyed import Keyed, keyed_aliases
 from joingraph.plan.view import View
 from joingraph.storage.attempt import Attempt
 from joingraph.storage.live_graph import LiveGraph
+from joingraph.storage.positions import Origin
 from joingraph.storage.record import Record
 from joingraph.tables.batch import Entry, Refused, without
 from joingraph.tables.row_batch import RowBatch
@@ -32,6 +33,11 @@ from joingraph.view_diffs.factorised import Factorised
 from joingraph.view_diffs.formats import FromRows, made_as_idiffs, made_as_rows, made_factorised
 from joingraph.view_diffs.idiffs import IDiffs, make_idiffs
 from joingraph.view_diffs.view_diff import META, Forms, ViewDiff, check_names
+
+
+def said_of(origin: Origin | None) -> dict[str, object]:
+    """Return what a record says of where its rows come from."""
+    return dict(zip(Origin._fields, origin or (None, None), strict=True))
 
 
 class Called(NamedTuple):
@@ -59,25 +65,21 @@ class Batches:
         on_missing = live.keeping.owner.options["on_missing"]
         self.skips, self._quarantines = on_missing != "error", on_missing == "quarantine"
         self._live = live
-        self._said = self.said(None, None, remade=False)  # of batches without a position
+        self._said = self.said(None, remade=False)  # of batches without a position
         self._keyed_of: tuple[View, dict[int, Keyed]] | None = None
         self._calls = Called(None, None, None)
 
     def batch_of(
-        self, entries: list[Entry], source: str | None, position: object, *, remade: bool = False
+        self, entries: list[Entry], origin: Origin | None, *, remade: bool = False
     ) -> Record:
         """Write down what a batch is to do."""
-        said = self.said(source, position, remade=remade)
-        return Record("batch", self._live.journal.state.seq + 1, said, entries)
+        return Record(
+            "batch", self._live.journal.state.seq + 1, self.said(origin, remade=remade), entries
+        )
 
-    def said(self, source: str | None, position: object, *, remade: bool) -> dict[str, object]:
+    def said(self, origin: Origin | None, *, remade: bool) -> dict[str, object]:
         """Return what a record says of a batch besides its rows."""
-        said: dict[str, object] = {
-            "skip": self.skips,
-            "quarantine": self._quarantines,
-            "source": source,
-            "position": position,
-        }
+        said = {"skip": self.skips, "quarantine": self._quarantines, **said_of(origin)}
         return said | ({"remade": True} if remade else {})
 
     @property
@@ -120,7 +122,7 @@ class Batches:
         if form == "rows" and not is_logged and self._logs_ahead:
             number, diff = self._carried_out_logged(attempt, record)
         else:
-            refused, diff = self.carried_out(record.entries, form)
+            refused, diff = self.carried_out(attempt, record.entries, form)
             attempt.is_done = True
             self.set_aside(attempt, record, refused)
             changes = diff.changes() if is_logged else None
@@ -166,24 +168,19 @@ class Batches:
             self.set_aside(attempt, record, refused)
             self._live.journal.store.sync(self._live.commit(attempt, record), wait=False)
 
-        diff = self.carried_out(record.entries, "rows", ready=ready)[1]
+        diff = self.carried_out(attempt, record.entries, "rows", ready=ready)[1]
         attempt.is_done = True
         assert attempt.number is not None, "it was logged before it was carried out"
         return attempt.number, diff
 
     def carried_out(
-        self,
-        entries: Sequence[Entry],
-        form: str,
-        *,
-        is_trial: bool = False,
-        ready: Ready | None = None,
+        self, attempt: Attempt, entries: Sequence[Entry], form: str, *, ready: Ready | None = None
     ) -> tuple[list[Refused], ViewDiff]:
         """Carry a batch out and give its view diffs in one form."""
         if form != "rows":
             check_names(f'form="{form}"', pa.schema([*self._live.view.schema, *META]))
         seq = self._live.journal.state.seq + 1
-        skip, generate = self.skips, is_trial or not self.maintain_only
+        skip, generate = self.skips, attempt.is_trial or not self.maintain_only
         if generate and form == "idiffs":
             refused, forms = self._as_idiffs(entries)
         elif generate and form == "factorised":
@@ -192,8 +189,8 @@ class Batches:
         else:
             applied = self._live.engine.apply(entries, skip=skip, generate=generate, ready=ready)
             refused = applied.refused
-            told = self.from_rows(entries if generate else [], refused if generate else [])
-            forms = made_as_rows(applied.changes, told, applied.net)
+            idiffs = self.from_rows(entries if generate else [], refused if generate else [])
+            forms = made_as_rows(applied.changes, idiffs, applied.net)
         self.refuse(entries, refused)
         return refused, ViewDiff(forms, seq)
 

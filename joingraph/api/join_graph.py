@@ -13,8 +13,7 @@ refused for is found before anything is changed, so a refused batch leaves no tr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 
 import pyarrow as pa
 
@@ -23,6 +22,7 @@ from joingraph.api.partitions import Partition
 from joingraph.api.reads import Reads
 from joingraph.api.subscription import WAITING_BYTES, Subscription, is_whole, subscribe, unsubscribe
 from joingraph.api.writes import Diffs, Writes
+from joingraph.common.closing import Closing
 from joingraph.common.names import plain, short_repr
 from joingraph.common.progress import Progress, shown_progress
 from joingraph.engines.choice import one_of
@@ -45,7 +45,7 @@ from joingraph.storage.positions import Position
 from joingraph.view_diffs.view_diff import ViewDiff
 
 
-class JoinGraph:
+class JoinGraph(Closing):
     """Keeps a join view up to date without storing it.
 
     >>> from joingraph import JoinGraph, View
@@ -99,17 +99,6 @@ class JoinGraph:
             "a graph is not copied, and not pickled: hand graph.partitions(n) to other processes,"
             " or open its folder there with joingraph.open(path, readonly=True)"
         )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @property
     def view(self) -> View:
@@ -173,21 +162,21 @@ class JoinGraph:
 
         A load whose position was applied already does nothing.
         """
-        self._writes.load(tables, source=source, position=position)
+        self._writes.load(tables, source, position)
 
     def insert(self, table: str, rows: object, *, form: str = "rows") -> ViewDiff:
         """Insert rows into a base table; give what that does to the view."""
-        return self._writes.apply([("insert", table, rows)], form=form)
+        return self._writes.apply([("insert", table, rows)], None, None, form)
 
     def delete(self, table: str, rows: object, *, form: str = "rows") -> ViewDiff:
         """Delete rows from a base table; give what that does to the view."""
-        return self._writes.apply([("delete", table, rows)], form=form)
+        return self._writes.apply([("delete", table, rows)], None, None, form)
 
     def update(
         self, table: str, pre_rows: object, post_rows: object, *, form: str = "rows"
     ) -> ViewDiff:
         """Update rows of a base table, paired by position; give what that does to the view."""
-        return self._writes.apply([("update", table, pre_rows, post_rows)], form=form)
+        return self._writes.apply([("update", table, pre_rows, post_rows)], None, None, form)
 
     def apply(
         self,
@@ -202,14 +191,14 @@ class JoinGraph:
         `form` is how its view diffs are made: "rows", "idiffs" or "factorised" (docs/outputs.md).
         A batch whose position was applied already is answered as it was then.
         """
-        return self._writes.apply(batch, source=source, position=position, form=form)
+        return self._writes.apply(batch, source, position, form)
 
     def what_if(self, batch: Diffs, *, form: str = "rows") -> ViewDiff:
         """Return the view diffs that a batch would make; nothing is applied, nothing is logged.
 
         Readers that are open must be opened again.
         """
-        return self._writes.what_if(batch, form=form)
+        return self._writes.what_if(batch, form)
 
     def fanout(self, batch: Diffs) -> tuple[int, bool]:
         """Count the rows of a batch's view diffs before making them: (rows, exact).
@@ -377,12 +366,5 @@ def open(path: object, readonly: bool = False) -> JoinGraph:
 def open_once(path: object, *, readonly: bool) -> JoinGraph:
     """Open the graph that a folder holds; Stale if the folder changes meanwhile."""
     stored = read_stored(as_folder(path))
-    return JoinGraph(
-        stored.view,
-        path,
-        engine=stored.engine,
-        lookahead=stored.lookahead,
-        on_missing=stored.on_missing,
-        key_index=stored.key_index,
-        readonly=readonly,
-    )
+    key_index = stored.key_index
+    return JoinGraph(stored.view, path, **stored.options, key_index=key_index, readonly=readonly)

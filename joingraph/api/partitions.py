@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from joingraph.common.closing import on_error
 from joingraph.common.errors import StoreError
 from joingraph.reads.explanation import Open
 from joingraph.reads.requests import Reading, Touched, make_reading
@@ -69,8 +70,8 @@ class Partition:
                 " graph is in memory only: make it with JoinGraph(view, path=...), or read here"
             )
         self._parting.goes("in another process")
-        said = self._parting.moment, self._parting.where, self._reading.part
-        return ElsewherePartition, said
+        place = self._parting.moment, self._parting.where, self._reading.part
+        return ElsewherePartition, place
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +86,11 @@ class ElsewherePartition:
         """Bring the folder's graph to what it was at the moment, and read this part of the view."""
         stored, opened = open_upto(self.moment.path, self.moment.change, by_rows=True)
         journal = opened.journal
-        try:
+        with on_error(journal.close):
             check_same(moment_of(journal), self.moment)
             definition = stored.view.definition
             reading = replace(make_reading(definition, self.where, None, None), part=self.part)
             blocks = opened.engine.read(reading, Touched())
-        except BaseException:
-            journal.close()
-            raise
         return pa.RecordBatchReader.from_batches(definition.schema, until_end(blocks, journal))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from types import NoneType
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from joingraph.common.forks import FORKS
 from joingraph.common.names import short_repr
 from joingraph.expressions.evaluate import NoAnswer
 from joingraph.expressions.tree import Expression
+from joingraph.plan.view import View
 from joingraph.reads.explanation import Explanation, Open
 from joingraph.reads.requests import Reading, Touched, make_reading
 from joingraph.reads.row_lookup import ask
@@ -29,12 +31,19 @@ from joingraph.storage.contract import Moment
 from joingraph.storage.live_graph import LiveGraph
 
 PARTITIONS_MAX = 100_000
-READINGS_MAX = 256  # remembered at once: a page asks the same question again and again
+READINGS_MAX = 256  # cached at once: a page asks the same question again and again
 
 
-def is_plain(asked: object) -> bool:
-    """True for what can be remembered by its value: the texts and numbers that pages ask with."""
-    return type(asked) in (NoneType, str, int)
+def is_plain(argument: object) -> bool:
+    """True for what can be cached by its value: the texts and numbers that pages ask with."""
+    return type(argument) in (NoneType, str, int)
+
+
+def bound(
+    view: View, where: object = None, order_by: object = None, limit: object = None
+) -> Reading:
+    """Return what a caller asks to read of a view."""
+    return make_reading(view.definition, where, order_by, limit)
 
 
 class Reads:
@@ -42,7 +51,7 @@ class Reads:
 
     def __init__(self, live: LiveGraph) -> None:
         self._live = live
-        self._readings: dict[tuple[object, ...], Reading] = {}  # by the view and what was asked
+        self._cached = lru_cache(READINGS_MAX)(bound)
 
     def scan(
         self, where: str | None = None, order_by: object = None, limit: int | None = None
@@ -62,16 +71,10 @@ class Reads:
             reading, plan = self._bound(where, order_by, limit), self._live.view.plan
             return Explanation(plan, reading, self._live.settled().way(reading), self._opener())
 
-    def _bound(self, where: object, order_by: object, limit: object) -> Reading:
+    def _bound(self, *question: object) -> Reading:
         """Return what a caller asks to read, bound to the view; recent questions are cached."""
-        if not is_plain(where) or not is_plain(limit) or not is_plain(order_by):
-            return make_reading(self._live.view.definition, where, order_by, limit)
-        asked = (self._live.view, where, order_by, limit)
-        if asked not in self._readings:
-            if len(self._readings) >= READINGS_MAX:
-                self._readings.clear()
-            self._readings[asked] = make_reading(self._live.view.definition, where, order_by, limit)
-        return self._readings[asked]
+        is_cached = all(map(is_plain, question))
+        return (self._cached if is_cached else bound)(self._live.view, *question)
 
     def partitions(self, n: int, *, where: str | None = None) -> list[Partition]:
         """Return `n` disjoint readers of the view, or of the rows that meet a condition."""
@@ -80,7 +83,7 @@ class Reads:
                 f"partitions(n) takes a number from 1 to {PARTITIONS_MAX:,}, found {short_repr(n)}"
             )
         with self._live.lock:
-            whole, parting = self._bound(where, None, None), Parting(where, self._moment())
+            whole, parting = self._bound(where), Parting(where, self._moment())
             parts = (replace(whole, part=(i, n)) for i in range(n))
             return [Partition(part, self._opener(), parting) for part in parts]
 
@@ -141,20 +144,22 @@ class Reads:
     def count(self, where: str | None = None) -> int:
         """Return the number of the view's rows, or of those that meet a condition."""
         with self._live.lock:
-            conditions = () if where is None else self._bound(where, None, None).conditions
+            conditions = () if where is None else self._bound(where).conditions
             with self._naming(conditions):
                 return self._live.settled().count(conditions)
 
     def why(self, row: object) -> Why:
         """Return the complete paths behind a view row."""
         with self._live.lock:
-            asked = ask(self._live.view.definition, row, "why(row)")
-            with self._naming(asked.conditions):
-                return paths_text(self._live.view.plan, self._live.settled().why(asked))
+            lookup = ask(self._live.view.definition, row, "why(row)")
+            with self._naming(lookup.conditions):
+                return paths_text(self._live.view.plan, self._live.settled().why(lookup))
 
     def why_not(self, row: object) -> WhyNot:
         """Return where the paths of a row break that is not in the view."""
         with self._live.lock:
-            asked = ask(self._live.view.definition, row, "why_not(row)")
-            with self._naming(asked.conditions):
-                return breaks_text(self._live.view.plan, asked, self._live.settled().why_not(asked))
+            lookup = ask(self._live.view.definition, row, "why_not(row)")
+            with self._naming(lookup.conditions):
+                return breaks_text(
+                    self._live.view.plan, lookup, self._live.settled().why_not(lookup)
+                )

@@ -5,7 +5,7 @@
         .ack(diff.seq)                                all up to this one are done with
 
 What was not acknowledged comes again after a restart, from the first of them on; what was, never.
-A batch is told only once it is as durable as was promised.
+A batch is handed over only once it is as durable as was promised.
 """
 
 from __future__ import annotations
@@ -82,9 +82,8 @@ class Subscription:
         return self._journal.next_after(self._seen) is not None
 
     def ack(self, seq: int) -> None:
-        """Say that all view diffs up to a batch are done with; they never come again."""
+        """Acknowledge all view diffs up to a batch; they never come again."""
         journal, seq = self._journal, plain(seq)
-        journal.check_process()
         with journal.changed, journal.idle_turn():
             acked = journal.subscriber(self.name).acked
             if not is_whole(seq) or not acked <= seq <= self._seen:
@@ -102,14 +101,14 @@ class Subscription:
             return self._journal.waiting_bytes(self._journal.subscriber(self.name))
 
 
-def is_whole(given: object) -> bool:
+def is_whole(value: object) -> bool:
     """True for a whole number."""
-    return isinstance(given, int) and not isinstance(given, bool)
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
-def can_wait(given: object) -> bool:
+def can_wait(value: object) -> bool:
     """True for a number of seconds that can be waited; NaN is none."""
-    return isinstance(given, (int, float)) and given < TIMEOUT_MAX
+    return isinstance(value, (int, float)) and value < TIMEOUT_MAX
 
 
 def as_rows(changes: pa.Table) -> Forms:
@@ -118,7 +117,7 @@ def as_rows(changes: pa.Table) -> Forms:
 
 
 def subscribe(journal: Journal, name: str, *, max_bytes: int, when_full: object) -> Subscription:
-    """Find a subscriber, or make it, to be told of the batches from now on."""
+    """Find a subscriber, or make it, for the batches from now on."""
     name, max_bytes, when_full = plain(name), plain(max_bytes), plain(when_full)
     if not is_name(name):
         raise StoreError(
@@ -134,7 +133,6 @@ def subscribe(journal: Journal, name: str, *, max_bytes: int, when_full: object)
             f"subscribe({short_repr(name)}): max_bytes is a positive number and when_full is one of"
             f" {', '.join(WHEN_FULL)}; found {short_repr(max_bytes)} and {short_repr(when_full)}"
         )
-    journal.check_process()
     with journal.changed:
         with journal.idle_turn():
             if name in journal.state.subscribers:
@@ -152,7 +150,6 @@ def subscribe(journal: Journal, name: str, *, max_bytes: int, when_full: object)
 def unsubscribe(journal: Journal, name: str) -> None:
     """Forget a subscriber."""
     name = plain(name)
-    journal.check_process()
     with journal.changed, journal.idle_turn():
         if not is_name(name) or name not in journal.state.subscribers:
             raise StoreError(f"there is no subscriber {short_repr(name)}")

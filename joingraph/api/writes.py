@@ -12,7 +12,7 @@ from weakref import ref
 
 import pyarrow as pa
 
-from joingraph.api.batches import Batches, Kept
+from joingraph.api.batches import Batches, Kept, said_of
 from joingraph.api.durability import Durability
 from joingraph.common.errors import DiffError
 from joingraph.common.names import plain, plain_items
@@ -23,7 +23,7 @@ from joingraph.reads.requests import indexable
 from joingraph.storage.attempt import Attempt
 from joingraph.storage.journal import Prompt
 from joingraph.storage.live_graph import LiveGraph
-from joingraph.storage.positions import read_position
+from joingraph.storage.positions import Origin, read_origin
 from joingraph.storage.record import Record
 from joingraph.tables.batch import Entry, find_table, read_batch
 from joingraph.tables.row_batch import RowBatch
@@ -49,15 +49,13 @@ class Writes:
         owner = self._live.keeping.owner
         return read_batch(batch, owner.view.tables, owner.key_index)
 
-    def load(
-        self, tables: Mapping[str, object], *, source: str | None = None, position: object = None
-    ) -> None:
+    def load(self, tables: Mapping[str, object], source: object, position: object) -> None:
         """Insert rows in bulk, without making view diffs."""
         live = self._live
         with live.lock:
             live.begin_writing()
-            source, position = read_position(source, position) or (None, None)
-            if live.journal.known(source, position) is not None:
+            origin = read_origin(source, position)
+            if live.journal.known(origin) is not None:
                 return
             entries: list[Entry] = []
             for name, rows in plain_items(tables, LOADS):
@@ -66,24 +64,17 @@ class Writes:
                     raise DiffError(f"load names table {table.name} twice: put its rows together")
                 read = to_table(rows, table, f"load into {table.name}")
                 entries.append(Entry("insert", table.name, None, read))
-            said = {"source": source, "position": position}
+            record = Record("load", live.journal.state.seq, said_of(origin), entries)
 
             def load(attempt: Attempt) -> int:
                 live.engine.load(entries)
                 attempt.is_done = True
-                return live.commit(attempt, Record("load", live.journal.state.seq, said, entries))
+                return live.commit(attempt, record)
 
             number = live.change(load)
         self._durability.wait(number)
 
-    def apply(
-        self,
-        batch: Diffs,
-        *,
-        source: str | None = None,
-        position: object = None,
-        form: str = "rows",
-    ) -> ViewDiff:
+    def apply(self, batch: Diffs, source: object, position: object, form: str) -> ViewDiff:
         """Apply a batch, or answer as it was answered when its position was applied."""
         live = self._live
         with live.lock:
@@ -99,36 +90,34 @@ class Writes:
         return diff
 
     def _admitted(
-        self, batch: Diffs, form: str, source: str | None, position: object
+        self, batch: Diffs, form: str, source: object, position: object
     ) -> tuple[int, ViewDiff]:
         """Apply a batch, or answer as it was answered when its position was applied."""
         live = self._live
         live.begin_writing()
-        source, position = read_position(source, position) or (None, None)
-        again = live.journal.admit(source, position)
+        origin = read_origin(source, position)
+        again = live.journal.admit(origin)
         if again is not None:
             rows = live.journal.answer(again, live.view.schema)
             idiffs = self.batches.from_rows((), ())
             return again.number, ViewDiff(Forms(made_of(rows), lambda: idiffs(rows())), again.seq)
         called = None
-        if form == "rows" or live.journal.keeps(source):
-            called = self._called(batch, source, position)
-        return called or self._applied(batch, form, source, position)
+        if form == "rows" or live.journal.keeps(origin):
+            called = self._called(batch, origin)
+        return called or self._applied(batch, origin, form)
 
-    def _called(
-        self, batch: Diffs, source: str | None, position: object
-    ) -> tuple[int, ViewDiff] | None:
+    def _called(self, batch: Diffs, origin: Origin | None) -> tuple[int, ViewDiff] | None:
         """Apply a batch of few Python rows by one compiled call; None: it is none."""
         live, calls, noted = self._live, self.batches.calls, list[Kept]()
         if calls is None:
             return None
 
         def read(batch: Diffs) -> RowBatch | None:
-            rows, is_kept = calls.read(batch), live.journal.keeps(source)
+            rows, keeps = calls.read(batch), live.journal.keeps(origin)
             if rows is not None:
-                remade = is_kept and live.journal.remakes(source, self.prompt)
-                said = self.batches.said(source, position, remade=remade)
-                noted.append(Kept(said, is_kept and not remade, remade))
+                remade = keeps and live.journal.remakes(origin, self.prompt)
+                said = self.batches.said(origin, remade=remade)
+                noted.append(Kept(said, keeps and not remade, remade))
             return rows
 
         live.turn()
@@ -136,22 +125,20 @@ class Writes:
             read, batch, lambda attempt, rows: self.batches.called(attempt, rows, noted[0])
         )
 
-    def _applied(
-        self, batch: Diffs, form: str, source: str | None, position: object
-    ) -> tuple[int, ViewDiff]:
+    def _applied(self, batch: Diffs, origin: Origin | None, form: str) -> tuple[int, ViewDiff]:
         """Apply a batch by column."""
         live = self._live
-        entries, kept = self._read(batch), live.journal.keeps(source)
+        entries, keeps = self._read(batch), live.journal.keeps(origin)
         makes = not self.batches.maintain_only
-        remade = kept and makes and live.journal.remakes(source, self.prompt)
-        form = "rows" if kept else form
-        record = self.batches.batch_of(entries, source, position, remade=remade)
-        is_logged = kept and not remade
+        remade = keeps and makes and live.journal.remakes(origin, self.prompt)
+        form = "rows" if keeps else form
+        record = self.batches.batch_of(entries, origin, remade=remade)
+        is_logged = keeps and not remade
         return live.change(
             lambda attempt: self.batches.applied(attempt, record, form, is_logged=is_logged)
         )
 
-    def what_if(self, batch: Diffs, *, form: str = "rows") -> ViewDiff:
+    def what_if(self, batch: Diffs, form: str) -> ViewDiff:
         """Return the view diffs that a batch would make: it is applied and taken back."""
         live = self._live
         form = one_of("form", form, FORMS)
@@ -161,7 +148,7 @@ class Writes:
 
             def try_out(attempt: Attempt) -> ViewDiff:
                 attempt.is_trial = True
-                return self.batches.carried_out(entries, form, is_trial=True)[1]
+                return self.batches.carried_out(attempt, entries, form)[1]
 
             return live.change(try_out)
 
@@ -175,7 +162,7 @@ class Writes:
             self.batches.refuse(entries, refused)
             return rows, exact
 
-    def expire(self, table: str, where: str, *, diffs: bool = True) -> ViewDiff:
+    def expire(self, table: str, where: str, *, diffs: bool) -> ViewDiff:
         """Delete all rows of a base table that meet a condition over its columns."""
         live = self._live
         with live.lock:
@@ -203,10 +190,11 @@ class Writes:
             live.begin_writing()
             check_names("stream()", pa.schema([*live.view.schema, *HAPPENED]))
             if live.journal.keeps(None) or not never_fails(live.view.plan):
-                return Stream(one_table(self.apply(batch).to_arrow()), do_nothing)
+                table = self.apply(batch, None, None, "rows").to_arrow()
+                return Stream(one_table(table), do_nothing)
             live.journal.make_room()
             entries = self._read(batch)
-            record, skip = self.batches.batch_of(entries, None, None), self.batches.skips
+            record, skip = self.batches.batch_of(entries, None), self.batches.skips
             generate = not self.batches.maintain_only
 
             def begin(attempt: Attempt) -> tuple[int, Stream]:
@@ -220,14 +208,17 @@ class Writes:
                 return number, stream
 
             number, stream = live.change(begin)
-        self._durability.wait(number)
+        try:
+            self._durability.wait(number)
+        except BaseException:
+            del stream  # which the caller will never have: the error refers to this call
+            raise
         return stream
 
     def _streamed(self, attempt: Attempt) -> None:
         """Answer again after a stream's end, unless the graph was closed meanwhile."""
         with self._live.lock:
             if self._live.attempt is attempt:
-                attempt.is_done = self._live.engine.is_whole
                 self._live.recover()
 
     def index(self, column: str) -> None:

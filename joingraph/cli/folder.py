@@ -13,22 +13,21 @@ from joingraph.cli.transfer import dump, load
 
 def add(commands: Any) -> None:
     """Add the commands to the parser's."""
-    for name, run, told in (
-        ("inspect", run_inspect, "tell what a graph's folder holds"),
-        ("verify", run_verify, "check every checksum and every invariant of a graph's folder"),
-        ("snapshot", run_snapshot, "write a graph's folder down anew, without its log"),
-    ):
-        command = commands.add_parser(name, help=told)
-        command.add_argument("path", type=Path, help="the graph's folder")
+    graph = {"path": "the graph's folder"}
+    for name, run, about, arguments in (
+        ("inspect", run_inspect, "tell what a graph's folder holds", graph),
+        ("verify", run_verify, "check every checksum and every invariant of a graph's folder",
+         graph),
+        ("snapshot", run_snapshot, "write a graph's folder down anew, without its log", graph),
+        ("dump", run_dump, "write a graph as Arrow files, for any version",
+         graph | {"out": "a new folder for the files"}),
+        ("load", run_load, "make a graph's folder of what dump wrote",
+         {"files": "the folder that dump made", "path": "a new folder for the graph"}),
+    ):  # fmt: skip
+        command = commands.add_parser(name, help=about)
         command.set_defaults(run=run)
-    dumped = commands.add_parser("dump", help="write a graph as Arrow files, for any version")
-    dumped.add_argument("path", type=Path, help="the graph's folder")
-    dumped.add_argument("out", type=Path, help="a new folder for the files")
-    dumped.set_defaults(run=run_dump)
-    loaded = commands.add_parser("load", help="make a graph's folder of what dump wrote")
-    loaded.add_argument("files", type=Path, help="the folder that dump made")
-    loaded.add_argument("path", type=Path, help="a new folder for the graph")
-    loaded.set_defaults(run=run_load)
+        for argument, holds in arguments.items():
+            command.add_argument(argument, type=Path, help=holds)
 
 
 def run_inspect(arguments: argparse.Namespace) -> None:

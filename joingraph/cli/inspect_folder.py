@@ -38,14 +38,14 @@ def inspect_once(path: Path) -> str:
                 state.note(step.record, step.number)
                 records += 1
         return "\n".join(
-            [*said(disk, state, records), f"view        {' '.join(stored.view.sql.split())}"]
+            [*findings(disk, state, records), f"view        {' '.join(stored.view.sql.split())}"]
         )
     finally:
         disk.close(complete=False)
 
 
-def said(disk: Disk, state: State, records: int) -> list[str]:
-    """Return what was found, a line each."""
+def findings(disk: Disk, state: State, records: int) -> list[str]:
+    """Return what the folder holds, a line each."""
     log_bytes = sum(map(disk.folder.size, disk.folder.segments()))
     mapped = sum(each.length for each in disk.found.array_places.values())
     seconds = disk.behind / OPEN_BYTES_S

@@ -1,6 +1,6 @@
 """The commands of pipelines: init, check, run, status, doctor.
 
-Only `run` brings Spark in; what can be said without it is said without it.
+Only `run` imports Spark; all others run without it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def run_run(arguments: argparse.Namespace) -> None:
         for name, sink in line.sinks.items():
             print(f"{name}: {sink.guarantee}")
     if sys.stderr.isatty():
-        pipeline.on_progress = lambda _: tell(pipeline.backlog)
+        pipeline.on_progress = lambda _: print_estimate(pipeline.backlog)
     pipeline.start()
     try:
         pipeline.wait(arguments.seconds)
@@ -92,15 +92,15 @@ def run_run(arguments: argparse.Namespace) -> None:
     print(shown(pipeline.status.figures))
 
 
-def tell(backlog: Backlog | None) -> None:
-    """Say how far a run is, on one line that overwrites itself."""
+def print_estimate(backlog: Backlog | None) -> None:
+    """Print how far a run is, on one line that overwrites itself."""
     estimate = backlog and backlog.estimate()
     if estimate:
         print(f"\r{estimate}\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def run_status(arguments: argparse.Namespace) -> None:
-    """Print what a pipeline has told of itself."""
+    """Print the status that a pipeline has written."""
     settings = read_settings(arguments.file)
     print(shown(read_status(settings.state / "status.json")))
 
@@ -139,8 +139,9 @@ def shown(figures: dict[str, Any]) -> str:
 
 def standing(figures: dict[str, Any], table: str) -> str:
     """Write where a source stands."""
-    said = figures.get("sources", {}).get(table)
-    if said is None:
+    source = figures.get("sources", {}).get(table)
+    if source is None:
         return ""
-    lag = "" if said["lag_s"] is None else f", applied {said['lag_s']:,.1f} s after it was written"
-    return f", at {said['place']}{lag}"
+    lag_s = source["lag_s"]
+    lag = "" if lag_s is None else f", applied {lag_s:,.1f} s after it was written"
+    return f", at {source['place']}{lag}"

@@ -51,14 +51,14 @@ def dump(path: Path, out: Path) -> str:
             show(done, count)
         state = State(opened.journal.state.seq, opened.journal.state.positions)
         state.indexes = opened.journal.state.indexes
-        said = {
+        header = {
             "joingraph": VERSION,
             "view": describe(view),
             "key_index": list(stored.key_index),
             "options": stored.options,
             "state": state.to_json(),
         }
-        write_new(out / "view.json", [json.dumps(said, indent=1).encode()])
+        write_new(out / "view.json", [json.dumps(header, indent=1).encode()])
     finally:
         opened.journal.close()
     return f"{out}: {count} aliases, {state.seq:,} batches"
@@ -87,17 +87,17 @@ def load(dumped: Path, path: Path) -> None:
 
 
 def read_dumped(path: Path) -> tuple[Owner, State]:
-    """Read what a dump says of its view."""
+    """Read the view of a dump, and its state."""
     with doing("read", path):
         text = path.read_bytes()
     try:
-        said: Mapping[str, Any] = json.loads(text)
-        if said["joingraph"] != VERSION:
-            raise StoreError(f"{path} is of version {said['joingraph']!r:.20}, not {VERSION}")
-        key_index = tuple(map(str, said["key_index"]))
-        view, _ = with_key_index(read_view(said["view"]), key_index)
-        options = {str(name): str(each) for name, each in said["options"].items()}
-        return Owner(view, key_index, options), State.from_json(said["state"])
+        header: Mapping[str, Any] = json.loads(text)
+        if header["joingraph"] != VERSION:
+            raise StoreError(f"{path} is of version {header['joingraph']!r:.20}, not {VERSION}")
+        key_index = tuple(map(str, header["key_index"]))
+        view, _ = with_key_index(read_view(header["view"]), key_index)
+        options = {str(name): str(each) for name, each in header["options"].items()}
+        return Owner(view, key_index, options), State.from_json(header["state"])
     except UNREADABLE as error:
         raise StoreError(f"{path} is not what dump writes: {error!r:.200}") from error
 

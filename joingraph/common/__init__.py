@@ -1,1 +1,1 @@
-"""What every folder may use: errors, names in messages, progress, forks."""
+"""What every folder may use: errors, names in messages, progress, forks, files, what is closed."""

@@ -31,14 +31,14 @@ FIRST_TRY_S, LAST_TRY_S = 0.02, 0.5  # for a lock while others are held
 # while it holds one of ours, never the other way round: so ours have to be registered later.
 REGISTERED_BEFORE = concurrent.futures.thread, logging
 
-Told = Callable[[bool], None]  # in the child: true if no lock was held by a call under way
+OnFork = Callable[[bool], None]  # in the child: true if no lock was held by a call under way
 
 
 class Watched(NamedTuple):
     """An owner of locks, its method to call in the child, and the locks."""
 
     owner: ref[object]
-    told: Callable[[object, bool], None]
+    on_fork: Callable[[object, bool], None]
     locks: tuple[RLock, ...]
 
 
@@ -49,7 +49,7 @@ class Forks:
         self.process = os.getpid()  # to ask the system each time would cost as much as a lock
         self._forking = RLock()  # one fork at a time
         self._watched: dict[int, Watched] = {}  # by the owner's address
-        self._taken: list[RLock] = []
+        self._held: list[RLock] = []
         self._inside: set[RLock] = set()  # of them, held already by the thread that forks
         self._properties: list[Any] = []
         self._modules = 0  # loaded when they were listed
@@ -57,9 +57,9 @@ class Forks:
             before=self._take, after_in_parent=self._release, after_in_child=self._begin_child
         )
 
-    def watch(self, told: Told, *locks: RLock) -> None:
+    def watch(self, on_fork: OnFork, *locks: RLock) -> None:
         """Take locks at each fork, and call a method in the child, as long as its object lives."""
-        method: Any = told
+        method: Any = on_fork
         owner, place = method.__self__, id(method.__self__)
         reference = ref(owner, lambda _: self._watched.pop(place, None))
         self._watched[place] = Watched(reference, method.__func__, locks)
@@ -67,22 +67,22 @@ class Forks:
     def _take(self) -> None:
         """Take all locks; after an exception (Ctrl-C) none, and the fork goes on."""
         self._forking.acquire()
-        self._taken = [self._forking]
+        self._held = [self._forking]
         if self._modules != len(sys.modules):
             self._properties, self._modules = locked_properties(), len(sys.modules)
         wanted = {lock for each in list(self._watched.values()) for lock in each.locks}
         self._inside = {lock for lock in wanted if is_owned(lock)}
-        self._taken += take(wanted, monotonic() + WAIT_S)
+        self._held += take(wanted, monotonic() + WAIT_S)
 
     def _release(self) -> None:
         """Release all locks, the one on forks last."""
-        taken, self._taken = self._taken, []
-        release_all(taken)
+        held, self._held = self._held, []
+        release_all(held)
 
     def _begin_child(self) -> None:
         """Free every lock that another thread held, and tell the owners."""
         self.process = os.getpid()
-        free, watched = set(self._taken) - self._inside, list(self._watched.values())
+        free, watched = set(self._held) - self._inside, list(self._watched.values())
         self._release()
         for lock in {lock for each in watched for lock in each.locks} - free:
             if not is_owned(lock):
@@ -92,7 +92,7 @@ class Forks:
         with ExitStack() as calls:  # each is called, whichever raises
             for each in watched:
                 if (owner := each.owner()) is not None:
-                    calls.callback(each.told, owner, free.issuperset(each.locks))
+                    calls.callback(each.on_fork, owner, free.issuperset(each.locks))
 
 
 def take(wanted: Iterable[RLock], until: float) -> list[RLock]:
@@ -103,15 +103,15 @@ def take(wanted: Iterable[RLock], until: float) -> list[RLock]:
     """
     order, patience = list(wanted), FIRST_TRY_S
     while True:
-        taken: list[RLock] = []
+        held: list[RLock] = []
         try:
-            at = first_refused(order, taken, patience, until)
+            at = first_refused(order, held, patience, until)
         except BaseException:
-            release_all(taken)
+            release_all(held)
             raise
         if at == len(order):
-            return taken
-        release_all(taken)
+            return held
+        release_all(held)
         blocked = order.pop(at)
         if monotonic() < until:
             order.insert(0, blocked)
@@ -119,19 +119,19 @@ def take(wanted: Iterable[RLock], until: float) -> list[RLock]:
         patience = min(2 * patience, LAST_TRY_S) * uniform(0.5, 1)
 
 
-def first_refused(order: list[RLock], taken: list[RLock], patience: float, until: float) -> int:
+def first_refused(order: list[RLock], held: list[RLock], patience: float, until: float) -> int:
     """Take locks in order up to one that is not free in time; returns its place, or the length."""
     for at, lock in enumerate(order):
         left = max(0.0, until - monotonic())
         if not lock.acquire(timeout=min(patience, left) if at else left):
             return at
-        taken.append(lock)
+        held.append(lock)
     return len(order)
 
 
-def release_all(taken: list[RLock]) -> None:
+def release_all(held: list[RLock]) -> None:
     """Release locks in reverse order."""
-    for lock in reversed(taken):
+    for lock in reversed(held):
         lock.release()
 
 

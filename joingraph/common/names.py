@@ -33,18 +33,18 @@ def short_repr(value: object, most: int = 100) -> str:
     return f"a value of type {type(value).__name__}"
 
 
-def plain_items(given: object, said: str) -> list[tuple[str, Any]]:
-    """Return what a caller's mapping of names holds, read once; else TypeError with what to say."""
+def plain_items(mapping: object, usage: str) -> list[tuple[str, Any]]:
+    """Return what a caller's mapping of names holds, read once; else TypeError with its usage."""
     # A map of pyarrow says that it is a mapping, and is one in part.
-    if not isinstance(given, Mapping) or isinstance(given, pa.Scalar):
-        raise TypeError(f"{said}; found {type(given).__name__}")
+    if not isinstance(mapping, Mapping) or isinstance(mapping, pa.Scalar):
+        raise TypeError(f"{usage}; found {type(mapping).__name__}")
     try:
-        items = list(given.items())
+        items = list(mapping.items())
     except RuntimeError as error:
-        raise ValueError(f"{said}; this one changed while it was read: {error}") from None
+        raise ValueError(f"{usage}; this one changed while it was read: {error}") from None
     for name, _ in items:
         if not isinstance(name, str) or not is_unicode(name):
-            raise TypeError(f"{said}; found {short_repr(name)} for a name")
+            raise TypeError(f"{usage}; found {short_repr(name)} for a name")
     return items
 
 
@@ -73,9 +73,9 @@ def is_unicode(text: str) -> bool:
     return True
 
 
-def is_name(given: object) -> TypeGuard[str]:
+def is_name(value: object) -> TypeGuard[str]:
     """True if a source or a subscriber can be called so."""
-    return isinstance(given, str) and 0 < len(given) <= OWN_CHARS_MAX and is_unicode(given)
+    return isinstance(value, str) and 0 < len(value) <= OWN_CHARS_MAX and is_unicode(value)
 
 
 def suggest(name: str, names: Iterable[str]) -> str | None:

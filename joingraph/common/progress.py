@@ -17,10 +17,10 @@ def shown_progress(what: str) -> Progress:
     began = time.monotonic()
 
     def show(done: int, total: int) -> None:
-        taken = time.monotonic() - began
-        if taken < 1 or not done or not sys.stderr.isatty():
+        elapsed = time.monotonic() - began
+        if elapsed < 1 or not done or not sys.stderr.isatty():
             return
-        left = taken / done * (total - done)
+        left = elapsed / done * (total - done)
         text = f"{what}: {done:,} of {total:,}, about {left:.0f} s left"
         end = "\n" if done == total else ""
         print(f"\r{text:<70}", end=end, file=sys.stderr, flush=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import cycle, islice
 from typing import TextIO
@@ -21,6 +21,7 @@ from joingraph.api.join_graph import JoinGraph
 from joingraph.demo.screen import Column, Frame, Lines, Screen, summary
 from joingraph.pipeline.sources.bsma import BSMA
 from joingraph.plan.view import View
+from joingraph.view_diffs.view_diff import SIGNS, ViewDiff
 
 SQL = """\
 SELECT F.followerId, T.userId AS author, T.tweetId, R.userId AS retweeter
@@ -29,6 +30,7 @@ JOIN tweet T ON T.userId = F.userId
 JOIN retweet R ON R.retweetTweetId = T.tweetId"""
 
 USERS, FOLLOWERS, POSTS = 2_500, 100_000, 2_000_000
+SIZES = {"users": USERS, "followers": FOLLOWERS, "tweets": POSTS, "retweets": POSTS}
 SUBSCRIBERS = 3
 LATEST_ROWS = 8
 MOMENT_ROWS = 100
@@ -53,15 +55,12 @@ class Timeline:
         self.latest: deque[tuple[int, int, int]] = deque(maxlen=LATEST_ROWS)
         self.note = ""
 
-    def insert(self, row: tuple[int, int, int], count: int) -> None:
-        """Show a row that has come."""
+    def change(self, row: tuple[int, int, int], count: int) -> None:
+        """Show a row that comes; remove one that goes, whose count is negative."""
         self.authors[row[0]] += count
-        self.latest.appendleft(row)
-
-    def delete(self, row: tuple[int, int, int], count: int) -> None:
-        """Show a row no more."""
-        self.authors[row[0]] -= count
-        if row in self.latest:
+        if count > 0:
+            self.latest.appendleft(row)
+        elif row in self.latest:
             self.latest.remove(row)
 
     @property
@@ -81,19 +80,50 @@ class Timeline:
         )
 
 
+class Timelines:
+    """What view diffs do to the timelines of the subscribers, and how many they are.
+
+    The subscribers are the users that follow fewest, whose timelines can be read.
+    """
+
+    def __init__(self, follower: pa.Table) -> None:
+        follows = np.bincount(follower["followerId"].to_numpy(), minlength=USERS)
+        chosen = np.argsort(follows, kind="stable")[:SUBSCRIBERS]
+        self.of = {user: Timeline(user) for user in chosen.tolist()}
+        self.view_diffs, self.view_rows = 0, 0
+
+    def change(self, diff: ViewDiff) -> None:
+        """Show the subscribers what has happened."""
+        changed = diff.to_arrow()
+        kinds = changed["_change_type"].combine_chunks()
+        of_kind = np.array([SIGNS[kind] for kind in kinds.dictionary.to_pylist()], np.int64)
+        counts = of_kind[kinds.indices.to_numpy()] * changed["_count"].to_numpy()
+        self.view_diffs += len(diff)
+        self.view_rows += int(np.sum(counts))
+        ours = np.isin(changed["followerId"].to_numpy(), list(self.of))
+        shown = zip(changed.filter(pa.array(ours)).to_pylist(), counts[ours].tolist(), strict=True)
+        for row, count in shown:
+            latest = (row["author"], row["tweetId"], row["retweeter"])
+            self.of[row["followerId"]].change(latest, count)
+
+    def columns(self) -> tuple[Column, ...]:
+        """Put them into words."""
+        return tuple(timeline.column() for timeline in self.of.values())
+
+
 class Demo:
     """The graph, the feed that runs through it, and three timelines of its view."""
 
     def __init__(self) -> None:
-        data = BSMA(users=USERS, followers=FOLLOWERS, tweets=POSTS, retweets=POSTS)
+        data = BSMA(**SIZES)
         self.graph = JoinGraph(View(SQL, tables=data.tables))
         follower = pa.Table.from_batches(data.followers())
         self.graph.load({"follower": follower})
         self.feed = moments(data)
-        self.timelines = subscribed(follower)
-        self.whims = cycle(self.timelines.values())
+        self.timelines = Timelines(follower)
+        self.whims = cycle(self.timelines.of.values())
         self.unfollowed: tuple[Timeline, int] | None = None
-        self.base_rows, self.diffs, self.view_diffs, self.view_rows = FOLLOWERS, 0, 0, 0
+        self.base_rows, self.diffs = FOLLOWERS, 0
 
     def frames(self, length_s: float) -> Iterator[Frame]:
         """Run the feed for so long, and yield what there is to see after each batch."""
@@ -115,31 +145,24 @@ class Demo:
 
     def frame(self, elapsed_s: float, length_s: float, rates: tuple[float, ...]) -> Frame:
         """Gather what is shown."""
-        columns = tuple(timeline.column() for timeline in self.timelines.values())
         return Frame(
             elapsed_s=elapsed_s,
             length_s=length_s,
             diffs=self.diffs,
-            view_diffs=self.view_diffs,
-            view_rows=self.view_rows,
+            view_diffs=self.timelines.view_diffs,
+            view_rows=self.timelines.view_rows,
             base_rows=self.base_rows,
             rates=rates,
-            columns=columns,
+            columns=self.timelines.columns(),
         )
 
     def apply(self, operation: str, moment: Moment) -> None:
         """Insert or delete rows of base tables, and show the subscribers what that did."""
-        out = self.graph.apply([(operation, table, rows) for table, rows in moment.items()])
-        changed = out.to_arrow()
-        sign = 1 if operation == "insert" else -1
-        self.diffs += sum(map(len, moment.values()))
-        self.base_rows += sign * sum(map(len, moment.values()))
-        self.view_diffs += len(out)
-        self.view_rows += sign * int(np.sum(changed["_count"].to_numpy()))
-        ours = np.isin(changed["followerId"].to_numpy(), list(self.timelines))
-        for row in changed.filter(pa.array(ours)).to_pylist():
-            show = getattr(self.timelines[row["followerId"]], operation)
-            show((row["author"], row["tweetId"], row["retweeter"]), row["_count"])
+        count = sum(map(len, moment.values()))
+        self.diffs += count
+        self.base_rows += count if operation == "insert" else -count
+        batch = [(operation, table, rows) for table, rows in moment.items()]
+        self.timelines.change(self.graph.apply(batch))
 
     def follow_a_whim(self) -> None:
         """Let a subscriber unfollow the author of the most rows, or follow again."""
@@ -172,13 +195,6 @@ def moments(data: BSMA) -> Iterator[Moment]:
         }
 
 
-def subscribed(follower: pa.Table) -> dict[int, Timeline]:
-    """Choose the subscribers: the users that follow fewest, whose timelines can be read."""
-    follows = np.bincount(follower["followerId"].to_numpy(), minlength=USERS)
-    chosen = np.argsort(follows, kind="stable")[:SUBSCRIBERS]
-    return {user: Timeline(user) for user in chosen.tolist()}
-
-
 def handle(user: int) -> str:
     """Name a user, each differently.
 
@@ -188,14 +204,19 @@ def handle(user: int) -> str:
     return f"@{NAMES[user % len(NAMES)]}{user // len(NAMES)}"
 
 
+def watch(frames: Iterable[Frame], out: TextIO) -> Frame | None:
+    """Draw frames until they end or Ctrl-C ends them; return the last one."""
+    frame = None
+    with suppress(KeyboardInterrupt), Screen(out) if Screen.fits(out) else Lines(out) as screen:
+        for frame in frames:
+            screen.draw(frame)
+    return frame
+
+
 def run(length_s: float, out: TextIO) -> None:
-    """Show the demo for so many seconds; Ctrl-C ends it early, with its summary."""
-    demo, frame = None, None
+    """Show the demo for so many seconds, and its summary; Ctrl-C ends it early."""
     with suppress(KeyboardInterrupt):
         print(f"Loading {FOLLOWERS:,} followers of {USERS:,} users ...", file=out, flush=True)
         demo = Demo()
-        with Screen(out) if Screen.fits(out) else Lines(out) as screen:
-            for frame in demo.frames(length_s):
-                screen.draw(frame)
-    if demo and frame:
-        print(summary(frame, demo.graph.stats()), file=out)
+        if frame := watch(demo.frames(length_s), out):
+            print(summary(frame, demo.graph.stats()), file=out)

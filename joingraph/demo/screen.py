@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
-from types import TracebackType
 from typing import NamedTuple, Self, TextIO
 
 SCREEN_S = 0.1
@@ -19,14 +18,8 @@ LINES_S = 1.0
 WIDTH_MIN, WIDTH_MAX = 78, 130
 COLUMN_ROWS = 8
 BARS = "▁▂▃▄▅▆▇█"
-DIM, BOLD, CYAN, GREEN, RED, PLAIN = (
-    "\x1b[2m",
-    "\x1b[1m",
-    "\x1b[36m",
-    "\x1b[32m",
-    "\x1b[31m",
-    "\x1b[0m",
-)
+DIM, BOLD, PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[0m"
+CYAN, GREEN, RED = "\x1b[36m", "\x1b[32m", "\x1b[31m"
 
 
 class Column(NamedTuple):
@@ -53,13 +46,39 @@ class Frame(NamedTuple):
     view_bytes: int | None = None
 
 
-class Screen:
-    """A terminal redrawn in place; the cursor is hidden while it is."""
+class Lines:
+    """Plain text: a line a second."""
+
+    every_s = LINES_S
+    drawn_s = 0.0
 
     def __init__(self, out: TextIO) -> None:
         self.out = out
-        self.painted_s = -SCREEN_S
         self.latest: Frame | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def draw(self, frame: Frame) -> None:
+        """Draw a frame, unless the last one was drawn just now."""
+        self.latest = frame
+        if frame.elapsed_s - self.drawn_s >= self.every_s:
+            self.drawn_s = frame.elapsed_s
+            self.paint(frame)
+
+    def paint(self, frame: Frame) -> None:
+        """Print a line."""
+        print(line(frame), file=self.out, flush=True)
+
+    def __exit__(self, *_: object) -> None:
+        self.out.flush()
+
+
+class Screen(Lines):
+    """A terminal redrawn in place; the cursor is hidden while it is."""
+
+    every_s = SCREEN_S
+    drawn_s = -SCREEN_S
 
     @staticmethod
     def fits(out: TextIO) -> bool:
@@ -73,13 +92,6 @@ class Screen:
         self.out.write("\x1b[?25l\x1b[2J")
         return self
 
-    def draw(self, frame: Frame) -> None:
-        """Draw a frame, unless the last one was drawn just now."""
-        self.latest = frame
-        if frame.elapsed_s - self.painted_s >= SCREEN_S:
-            self.painted_s = frame.elapsed_s
-            self.paint(frame)
-
     def paint(self, frame: Frame) -> None:
         """Write a frame over the last one."""
         width = min(WIDTH_MAX, shutil.get_terminal_size().columns) - 2
@@ -87,41 +99,11 @@ class Screen:
         self.out.write(f"{PLAIN}\x1b[H{lines}\x1b[J")
         self.out.flush()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # The last frame may not have been painted, or Ctrl-C may have cut it in two.
         if self.latest:
             self.paint(self.latest)
         self.out.write("\x1b[?25h")
-        self.out.flush()
-
-
-class Lines:
-    """Plain text: a line a second."""
-
-    def __init__(self, out: TextIO) -> None:
-        self.out = out
-        self.drawn_s = 0.0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def draw(self, frame: Frame) -> None:
-        """Print a line, unless the last one was printed less than a second ago."""
-        if frame.elapsed_s - self.drawn_s >= LINES_S:
-            self.drawn_s = frame.elapsed_s
-            print(line(frame), file=self.out, flush=True)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
         self.out.flush()
 
 
@@ -216,10 +198,10 @@ def bars(rates: tuple[float, ...]) -> str:
 def summary(frame: Frame, stats: Mapping[str, object]) -> str:
     """Return what the demo has shown."""
     size = stats.get("bytes")
-    kept = f" in {size / 2**20:,.1f} MiB" if isinstance(size, int) else ""
+    memory = f" in {size / 2**20:,.1f} MiB" if isinstance(size, int) else ""
     return (
         f"\nIn {frame.elapsed_s:.1f} s, {frame.diffs:,} diffs of base tables became "
         f"{frame.view_diffs:,} view diffs.\n"
         f"The view now has {frame.view_rows:,} rows; none is stored. "
-        f"The join graph they are read from\nholds {frame.base_rows:,} base rows{kept}."
+        f"The join graph they are read from\nholds {frame.base_rows:,} base rows{memory}."
     )

@@ -15,20 +15,18 @@ from itertools import pairwise
 from threading import Lock
 from typing import Any, TextIO
 
-import numpy as np
 import pyarrow as pa
 
-from joingraph.demo.demo import RATES, SQL, Timeline, subscribed
-from joingraph.demo.screen import Frame, Lines, Screen, summary
+from joingraph.demo.demo import RATES, SIZES, SQL, Timelines, watch
+from joingraph.demo.screen import Frame, summary
 from joingraph.pipeline.model import Progress
 from joingraph.pipeline.sinks.contract import AT_LEAST_ONCE
 from joingraph.pipeline.sources.bsma import BSMA
 from joingraph.plan.view import View
 from joingraph.spark.build import pipeline
 from joingraph.spark.run import Pipeline
-from joingraph.view_diffs.view_diff import SIGNS, ViewDiff
+from joingraph.view_diffs.view_diff import ViewDiff
 
-SIZES = {"users": 2_500, "followers": 100_000, "tweets": 2_000_000, "retweets": 2_000_000}
 FIRST = {"follower": 90_000, "tweet": 2_000, "retweet": 0}
 RATE = {"follower": 200, "tweet": 400, "retweet": 1_200}  # rows a second
 TRIGGER = "250 milliseconds"
@@ -42,9 +40,8 @@ class Watched:
 
     guarantee = AT_LEAST_ONCE
 
-    def __init__(self, timelines: dict[int, Timeline]) -> None:
-        self.timelines, self.lock = timelines, Lock()
-        self.view_diffs, self.view_rows, self.columns = 0, 0, 0
+    def __init__(self, timelines: Timelines) -> None:
+        self.timelines, self.lock, self.columns = timelines, Lock(), 0
 
     def open(self, view: View) -> None:
         """Note how wide a row is."""
@@ -56,19 +53,8 @@ class Watched:
 
     def write(self, diff: ViewDiff) -> None:
         """Show the subscribers what has happened."""
-        changed = diff.to_arrow()
-        kinds = changed["_change_type"].combine_chunks()
-        of_kind = np.array([SIGNS[kind] for kind in kinds.dictionary.to_pylist()])
-        signs = of_kind[kinds.indices.to_numpy()]
-        ours = np.isin(changed["followerId"].to_numpy(), list(self.timelines))
-        shown = zip(changed.filter(pa.array(ours)).to_pylist(), signs[ours], strict=True)
         with self.lock:
-            self.view_diffs += len(diff)
-            self.view_rows += int(np.sum(changed["_count"].to_numpy() * signs))
-            for row, sign in shown:
-                timeline = self.timelines[row["followerId"]]
-                show = timeline.insert if sign > 0 else timeline.delete
-                show((row["author"], row["tweetId"], row["retweeter"]), row["_count"])
+            self.timelines.change(diff)
 
     def close(self) -> None:
         """Nothing was taken."""
@@ -80,7 +66,7 @@ class SparkDemo:
     def __init__(self) -> None:
         data = BSMA(**SIZES)
         follower = pa.Table.from_batches(data.followers())
-        self.sink = Watched(subscribed(follower))
+        self.sink = Watched(Timelines(follower))
         self.pipeline: Pipeline = pipeline(
             View(SQL, tables=data.tables),
             sources={name: generated(name) for name in FIRST},
@@ -112,8 +98,8 @@ class SparkDemo:
     def frame(self, elapsed_s: float, length_s: float) -> Frame:
         """Gather what is shown."""
         with self.sink.lock:
-            columns = tuple(each.column() for each in self.sink.timelines.values())
-            rows, view_diffs = self.sink.view_rows, self.sink.view_diffs
+            columns = self.sink.timelines.columns()
+            rows, view_diffs = self.sink.timelines.view_rows, self.sink.timelines.view_diffs
         ended = list(self.ended)
         rates = [(now[1] - was[1]) / (now[0] - was[0]) for was, now in pairwise(ended)]
         lag = ended[-1][0] - ended[-2][0] if len(ended) > 1 else 0.0
@@ -134,7 +120,7 @@ class SparkDemo:
 
     def why(self) -> str:
         """Ask the graph why a row is in a timeline."""
-        for timeline in self.sink.timelines.values():
+        for timeline in self.sink.timelines.of.values():
             for author, tweet, retweeter in timeline.latest:
                 row = (timeline.subscriber, author, tweet, retweeter)
                 found = str(self.pipeline.graph.why(row))
@@ -150,14 +136,10 @@ def generated(table: str) -> dict[str, Any]:
 
 
 def run_demo(length_s: float, out: TextIO) -> None:
-    """Show the demo for so many seconds; Ctrl-C ends it early, with its summary."""
-    demo, frame = None, None
+    """Show the demo for so many seconds, its summary, and why a row is in a timeline."""
     with suppress(KeyboardInterrupt):
         print("Starting Spark on this machine ...", file=out, flush=True)
         demo = SparkDemo()
-        with Screen(out) if Screen.fits(out) else Lines(out) as screen:
-            for frame in demo.frames(length_s):
-                screen.draw(frame)
-    if demo and frame:
-        print(summary(frame, demo.pipeline.graph.stats()), file=out)
-        print(demo.why(), file=out)
+        if frame := watch(demo.frames(length_s), out):
+            print(summary(frame, demo.pipeline.graph.stats()), file=out)
+            print(demo.why(), file=out)

@@ -24,11 +24,9 @@ from joingraph.filters.loads import refused_load
 from joingraph.generators.diffs import Effect, effects
 from joingraph.generators.factorised import Factoriser
 from joingraph.generators.fanout import fanout, joined
-from joingraph.generators.reads.count import count
-from joingraph.generators.reads.reading import read
+from joingraph.generators.reads.reading import count, read, why
 from joingraph.generators.reads.starts import best_way
 from joingraph.generators.reads.unanswered import new_unanswered, read_unanswered
-from joingraph.generators.reads.why import why
 from joingraph.generators.reads.why_not import why_not
 from joingraph.generators.rows import to_rows
 from joingraph.graph.blocks import Block
@@ -55,6 +53,7 @@ from joingraph.view_diffs.factorised import Factorised
 from joingraph.view_diffs.view_diff import DiffRows
 
 Changes = tuple[Change | Move, ...]
+Numbered = tuple[int, tuple[Diff, ...]]  # a base diff: what its aliases have of it
 
 
 class ReferenceEngine:
@@ -74,7 +73,7 @@ class ReferenceEngine:
     def load(self, entries: Sequence[Entry], *, check: bool = True) -> None:
         """Insert rows without making view diffs."""
         fresh = [alias.index for alias in self.plan.aliases if not self.graph.size(alias.index)]
-        admitted, _ = self.admit(entries)
+        admitted, _ = self.admit(entries, skip=True)
         new: dict[int, list[Image]] = {}
         self.keep()
         for _, diffs in admitted:
@@ -95,18 +94,22 @@ class ReferenceEngine:
         ready: Ready | None = None,
     ) -> Applied:
         """Apply a batch; after an exception, `undo` takes back what was done of it."""
-        admitted, refused = self.admit(entries)
+        admitted, refused = self.admit(entries, skip=skip)
         if ready is not None:
             ready(refused)
-        told_from = sum(entry.length for entry in entries[:silent])
+        first = sum(entry.length for entry in entries[:silent]) if generate else None
+        return Applied(self.carry_out_all(admitted, first), refused)
+
+    def carry_out_all(self, admitted: Iterable[Numbered], first: int | None) -> DiffRows:
+        """Carry out base diffs; give the view diffs from the first one on, None: of none."""
         found: list[tuple[int, Effect]] = []
         self.keep()
-        for number, diffs in admitted if skip or not refused else ():
+        for number, diffs in admitted:
             for diff in diffs:
                 changed = self.carry_out(diff)
-                if generate and number >= told_from:
+                if first is not None and number >= first:
                     found += self.effects(number, changed)
-        return Applied(DiffRows.of(to_rows(self.plan, found)), refused)
+        return DiffRows.of(to_rows(self.plan, found))
 
     def stream(
         self, entries: Sequence[Entry], *, skip: bool, generate: bool
@@ -119,10 +122,10 @@ class ReferenceEngine:
         self, entries: Sequence[Entry], *, skip: bool
     ) -> tuple[Factorised, list[Refused]]:
         """Apply a batch as `apply` does, and give its view diffs as nested lists."""
-        admitted, refused = self.admit(entries)
+        admitted, refused = self.admit(entries, skip=skip)
         factoriser = Factoriser(self.graph, self.look)
         self.keep()
-        for number, diffs in admitted if skip or not refused else ():
+        for number, diffs in admitted:
             paired = len(diffs) > 1 and any(diff.pre and diff.post for diff in diffs)
             for diff in diffs:
                 factoriser.add(number, self.carry_out(diff), paired=paired)
@@ -130,10 +133,10 @@ class ReferenceEngine:
 
     def fanout(self, entries: Sequence[Entry], *, skip: bool) -> tuple[int, bool, list[Refused]]:
         """Count the rows of a batch's view diffs, and say if that is exact; change nothing."""
-        admitted, refused = self.admit(entries)
+        admitted, refused = self.admit(entries, skip=skip)
         found = []
         self.keep()
-        for _, diffs in admitted if skip or not refused else ():
+        for _, diffs in admitted:
             counts = [fanout(self.graph, self.look, self.carry_out(diff)) for diff in diffs]
             found.append(joined(counts))
         self.undo()
@@ -146,13 +149,8 @@ class ReferenceEngine:
             for alias, conjuncts in conditions.items()
             for diff in expired(self.graph, self.plan.aliases[alias], conjuncts)
         ]
-        found: list[tuple[int, Effect]] = []
-        self.keep()
-        for number, diff in enumerate(gone):
-            changed = self.carry_out(diff)
-            if generate:
-                found += self.effects(number, changed)
-        return DiffRows.of(to_rows(self.plan, found))
+        numbered = enumerate((diff,) for diff in gone)
+        return self.carry_out_all(numbered, 0 if generate else None)
 
     def effects(self, number: int, changed: Changes) -> Iterator[tuple[int, Effect]]:
         """Yield what changes do to the view, with the number of their base diff."""
@@ -239,34 +237,34 @@ class ReferenceEngine:
 
     def missing(self, entries: Sequence[Entry]) -> list[Refused]:
         """Name the diffs of a batch that remove a row which is not there; change nothing."""
-        return self.admit(entries)[1]
+        return self.admit(entries, skip=True)[1]
 
     def admit(
-        self, entries: Sequence[Entry]
-    ) -> tuple[list[tuple[int, tuple[Diff, ...]]], list[Refused]]:
-        """Filter a batch and number its base diffs, leaving out those that miss their row."""
+        self, entries: Sequence[Entry], *, skip: bool
+    ) -> tuple[list[Numbered], list[Refused]]:
+        """Filter a batch and number its base diffs; leave out those that miss their row, or all."""
         present, keys = Presence(self.graph), RunningKeys(self.keys)
-        admitted: list[tuple[int, tuple[Diff, ...]]] = []
+        admitted: list[Numbered] = []
         refused: list[Refused] = []
         number = 0
         for place, entry in enumerate(entries):
-            for row, diffs in enumerate(self.felt(entry, keys)):
+            for row, diffs in enumerate(self.alias_diffs(entry, keys)):
                 if diffs is not None and present.admit(diffs):
                     keys.admit(diffs)
                     admitted.append((number, diffs))
                 else:
                     refused.append(Refused(place, row))
                 number += 1
-        return admitted, refused
+        return admitted if skip or not refused else [], refused
 
-    def felt(self, entry: Entry, keys: RunningKeys) -> Iterable[tuple[Diff, ...] | None]:
-        """Yield what the aliases feel of each base row; None where no row has the key given."""
+    def alias_diffs(self, entry: Entry, keys: RunningKeys) -> Iterable[tuple[Diff, ...] | None]:
+        """Yield each base row's diffs of the aliases; None where no row has its key."""
         table = self.plan.definition.tables[entry.table]
         if entry.pre is None or entry.pre.num_columns == len(table.schema):
             return felt(self.plan, entry)
-        return self.felt_by_key(entry, keys)
+        return self.diffs_by_key(entry, keys)
 
-    def felt_by_key(self, entry: Entry, keys: RunningKeys) -> Iterator[tuple[Diff, ...] | None]:
+    def diffs_by_key(self, entry: Entry, keys: RunningKeys) -> Iterator[tuple[Diff, ...] | None]:
         """Find the images of rows given by their keys, as they are after the diffs before."""
         aliases = [alias for alias in self.plan.aliases if alias.table == entry.table]
         assert entry.pre is not None, "only a row that goes is found by its key"

@@ -11,18 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from threading import RLock
-from types import TracebackType
-from typing import Self
 
 import pyarrow as pa
 
+from joingraph.common.closing import Closing
 from joingraph.common.errors import StoreError
 from joingraph.common.forks import FORKS
 from joingraph.expressions.texts import blocks
+from joingraph.generators.reads.scan import BLOCK
 from joingraph.plan.kept_columns import is_total
 from joingraph.plan.model import Plan
-
-BLOCK = 65_536  # rows a block holds at the most
 
 
 def never_fails(plan: Plan) -> bool:
@@ -31,7 +29,7 @@ def never_fails(plan: Plan) -> bool:
     return all(is_total(plan, each) for each in (*plan.residuals, *outputs))
 
 
-class Stream(Iterator[pa.RecordBatch]):
+class Stream(Closing, Iterator[pa.RecordBatch]):
     """The blocks of a batch. Closing it early, or forgetting it, finishes the batch."""
 
     _is_made = False  # until then there is nothing to close
@@ -70,17 +68,6 @@ class Stream(Iterator[pa.RecordBatch]):
         with self._making:
             self._tables.close()
         self._end()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __del__(self) -> None:
         if self._is_made:

@@ -45,7 +45,7 @@ class Diff(NamedTuple):
 
 
 class VertexValue:
-    """One value of a join vertex, and everyone who has it.
+    """One value of a join vertex, and all join tuples that have it.
 
     tuples[seat]   the join tuples of the alias with that seat at the vertex, in order of arrival
     live[seat]     exact look-ahead: how many of them can be completed away from here

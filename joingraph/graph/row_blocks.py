@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -118,11 +119,9 @@ def min_of(batch: pa.RecordBatch) -> int:
 def images(plan: Plan, alias: AliasPlan, batch: pa.RecordBatch) -> Iterator[tuple[Image, int]]:
     """Turn rows back into images with their counts."""
     widths = [len(plan.vertices[vertex].types) for vertex in alias.vertices]
-    ends = [sum(widths[: place + 1]) for place in range(len(widths))]
-    starts = [0, *ends][: len(ends)]
-    keys = sum(widths)
     for words in zip(
         *map(to_words, batch.columns[:-1]), batch.column(COUNT).to_pylist(), strict=True
     ):
-        key = tuple(words[start:end] for start, end in zip(starts, ends, strict=True))
-        yield Image(key, words[keys:-1]), words[-1]
+        rest = iter(words[:-1])
+        key = tuple(tuple(islice(rest, width)) for width in widths)
+        yield Image(key, tuple(rest)), words[-1]

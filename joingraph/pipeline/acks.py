@@ -1,7 +1,7 @@
-"""What readers in other processes have done with, told to the process that writes the graph.
+"""What readers in other processes are done with, for the process that writes the graph.
 
-    reader   noted(graph, "search", 7)     graph.acks/search     "7", replaced as a whole
-    writer   Acks(graph, path).take()      graph.subscribe("search").ack(7)
+    reader   write_note(graph, "search", 7)     graph.acks/search     "7", replaced as a whole
+    writer   Acks(graph, path).take()           graph.subscribe("search").ack(7)
 
 Only the writer may change a graph, so a reader leaves a note beside its folder. A note that is lost
 or late costs space and nothing else: view diffs are kept a while longer.
@@ -17,14 +17,14 @@ from joingraph.common import atomic_file
 from joingraph.common.errors import StoreError
 
 
-def folder_of(graph: Path) -> Path:
-    """Name the folder of notes beside a graph's."""
+def notes_folder(graph: Path) -> Path:
+    """Return the folder of notes beside a graph's."""
     return graph.with_name(f"{graph.name}.acks")
 
 
-def noted(graph: Path, name: str, seq: int) -> None:
+def write_note(graph: Path, name: str, seq: int) -> None:
     """Note that a subscriber is done with all batches up to one."""
-    folder = folder_of(graph)
+    folder = notes_folder(graph)
     folder.mkdir(mode=0o700, exist_ok=True)
     atomic_file.write(folder / quote(name, safe="").replace(".", "%2E"), str(seq).encode())
 
@@ -33,27 +33,27 @@ class Acks:
     """The subscribers of one graph who leave notes."""
 
     def __init__(self, graph: JoinGraph, path: Path) -> None:
-        self.graph, self.folder = graph, folder_of(path)
-        self._taken: dict[str, int] = {}
+        self.graph, self.folder = graph, notes_folder(path)
+        self._acknowledged: dict[str, int] = {}
 
     def take(self) -> None:
         """Acknowledge in the graph what has been noted since the last time."""
         for path in self.folder.glob("[!.]*") if self.folder.is_dir() else ():
             name, seq = unquote(path.name), read_note(path)
-            if seq > self._taken.get(name, 0) and name in self.graph.subscribers():
+            if seq > self._acknowledged.get(name, 0) and name in self.graph.subscribers():
                 self._acknowledge(name, seq)
-                self._taken[name] = seq
+                self._acknowledged[name] = seq
 
     def _acknowledge(self, name: str, seq: int) -> None:
-        """Acknowledge up to a batch, which a subscription has to be told of first."""
-        subscription, told = self.graph.subscribe(name), 0
+        """Acknowledge up to a batch, which a subscription has to yield first."""
+        subscription, last = self.graph.subscribe(name), 0
         for diff in subscription:
             if diff.seq <= seq:
-                told = diff.seq
+                last = diff.seq
             if diff.seq >= seq:
                 break
-        if told:
-            subscription.ack(told)
+        if last:
+            subscription.ack(last)
 
 
 def read_note(path: Path) -> int:

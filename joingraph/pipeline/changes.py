@@ -76,7 +76,7 @@ def entries(table: Table, images: Images, *, by_key: bool) -> Iterator[Diff]:
     firsts = np.flatnonzero(~late)
     for run in runs(kinds[firsts]):
         at = firsts[run]
-        yield from entries_of(table, images.rows, at, kind=int(kinds[at[0]]), by_key=by_key)
+        yield from run_entries(table, images.rows, at, kind=int(kinds[at[0]]), by_key=by_key)
 
 
 def runs(kinds: Codes) -> Iterator[slice]:
@@ -87,45 +87,43 @@ def runs(kinds: Codes) -> Iterator[slice]:
             yield slice(start, stop)
 
 
-def entries_of(
+def run_entries(
     table: Table, rows: pa.Table, at: Numbers, *, kind: int, by_key: bool
 ) -> Iterator[Diff]:
     """Write one run as entries."""
     if kind == INSERT:
-        yield "insert", table.name, taken(rows, at)
+        yield "insert", table.name, rows_at(rows, at)
     elif kind == DELETE:
-        yield "delete", table.name, taken(rows.select(table.key) if by_key else rows, at)
-    elif kind == PRE:
-        yield from pairs(table, rows, at, by_key=by_key)
+        yield "delete", table.name, rows_at(rows.select(table.key) if by_key else rows, at)
+    elif kind == UPDATE:
+        yield from replacements(table, rows, at, at)
+    elif by_key:
+        yield from replacements(table, rows, at, at + 1)
     else:
-        for part in without_repeats(rows.select(table.key), at):
-            yield "delete", table.name, taken(rows.select(table.key), part)
-            yield "insert", table.name, taken(rows, part)
+        yield "update", table.name, rows_at(rows, at), rows_at(rows, at + 1)
 
 
-def pairs(table: Table, rows: pa.Table, at: Numbers, *, by_key: bool) -> Iterator[Diff]:
-    """Write updates whose two images are known."""
-    if not by_key:
-        yield "update", table.name, taken(rows, at), taken(rows, at + 1)
-        return
-    for part in without_repeats(rows.select(table.key), at + 1):
-        yield "delete", table.name, taken(rows.select(table.key), part - 1)
-        yield "insert", table.name, taken(rows, part)
+def replacements(table: Table, rows: pa.Table, old: Numbers, new: Numbers) -> Iterator[Diff]:
+    """Write updates whose old rows are named by key, those of one entry all of different keys."""
+    keys = rows.select(table.key)
+    for part in without_repeats(keys, new):
+        yield "delete", table.name, rows_at(keys, old[part])
+        yield "insert", table.name, rows_at(rows, new[part])
 
 
-def without_repeats(keys: pa.Table, at: Numbers) -> Iterator[Numbers]:
+def without_repeats(keys: pa.Table, at: Numbers) -> Iterator[slice]:
     """Cut a run so that no key comes twice in a part: the second one replaces the first."""
     seen: set[tuple[object, ...]] = set()
     start = 0
-    for place, key in enumerate(tuples(taken(keys, at))):
+    for place, key in enumerate(tuples(rows_at(keys, at))):
         if key in seen:
-            yield at[start:place]
+            yield slice(start, place)
             start, seen = place, set()
         seen.add(key)
-    yield at[start:]
+    yield slice(start, len(at))
 
 
-def taken(rows: pa.Table, at: Numbers) -> pa.Table:
+def rows_at(rows: pa.Table, at: Numbers) -> pa.Table:
     """Take the numbered rows; neighbours need no copy."""
     if len(at) and at[-1] - at[0] + 1 == len(at):
         return rows.slice(int(at[0]), len(at))
@@ -160,7 +158,7 @@ def by_commit(
 def matching(
     keys: Sequence[tuple[object, ...]], commits: Numbers, codes: Codes
 ) -> Mapping[int, int]:
-    """Find for each pre-image the post-image of the same key and commit."""
+    """Return for each pre-image the post-image of the same key and commit."""
     waiting: dict[tuple[object, ...], int] = {}
     for place in np.flatnonzero(codes == POST).tolist():
         waiting[commits[place], *keys[place]] = place

@@ -41,12 +41,3 @@ def put_away(folder: Path | None, name: str, dead: Sequence[Dead]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     lines = "".join(json.dumps(each._asdict()) + "\n" for each in dead)
     write_shared(folder / f"{name}.jsonl", lines.encode())
-
-
-def read_dead(folder: Path) -> list[Dead]:
-    """Read all dead letters back."""
-    return [
-        Dead(**json.loads(line))
-        for path in sorted(folder.glob("*.jsonl"))
-        for line in path.read_text(encoding="utf-8").splitlines()
-    ]

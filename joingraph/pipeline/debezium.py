@@ -61,7 +61,7 @@ def read_events(records: Sequence[str | None], table: Table, *, by_key: bool) ->
     bad: list[tuple[int, str]] = []
     for number, record in enumerate(records):
         try:
-            found = images_of(record, table, by_key=by_key)
+            found = event_images(record, table, by_key=by_key)
         except Unreadable as error:
             bad.append((number, str(error)))
             continue
@@ -78,9 +78,9 @@ def read_events(records: Sequence[str | None], table: Table, *, by_key: bool) ->
     return Read(Images(rows, codes, np.array(follows, bool)), record_of, bad)
 
 
-def images_of(record: str | None, table: Table, *, by_key: bool) -> list[Image]:
+def event_images(record: str | None, table: Table, *, by_key: bool) -> list[Image]:
     """Read one record."""
-    event, kinds = opened(record)
+    event, kinds = event_in(record)
     if event is None:
         return []
     op, before, after = event.get("op"), event.get("before"), event.get("after")
@@ -90,59 +90,59 @@ def images_of(record: str | None, table: Table, *, by_key: bool) -> list[Image]:
             "the graph from the table as it is now"
         )
     if op in ("c", "r"):
-        return [(INSERT, row(after, table, kinds))]
+        return [(INSERT, row_in(after, table, kinds))]
     if op not in ("u", "d"):
         raise Unreadable(f'has the operation {op!r}, which is none of "c", "r", "u", "d"')
     if not by_key and not isinstance(before, dict):
         raise Unreadable(NO_BEFORE.format(table=table.name))
     if op == "d":
-        return [(DELETE, key_row(before, table, kinds) if by_key else row(before, table, kinds))]
+        return [(DELETE, key_row(before, table, kinds) if by_key else row_in(before, table, kinds))]
     if by_key:
         return by_key_update(before, after, table, kinds)
-    return [(PRE, row(before, table, kinds)), (POST, row(after, table, kinds))]
+    return [(PRE, row_in(before, table, kinds)), (POST, row_in(after, table, kinds))]
 
 
 def by_key_update(before: object, after: object, table: Table, kinds: Mapping[str, str]
 ) -> list[Image]:  # fmt: skip
     """Read an update whose old row is found by its key; `before` tells it if the key changed."""
-    new = row(after, table, kinds)
+    new = row_in(after, table, kinds)
     if not isinstance(before, dict):
         return [(UPDATE, new)]
     return [(DELETE, key_row(before, table, kinds)), (INSERT, new)]
 
 
-def opened(record: str | None) -> tuple[Mapping[str, Any] | None, Mapping[str, str]]:
+def event_in(record: str | None) -> tuple[Mapping[str, Any] | None, Mapping[str, str]]:
     """Take an event out of its envelope, with the names of its columns' types if it has any."""
     if record is None or not record.strip():
         return None, {}
     try:
-        said = json.loads(record)
+        event = json.loads(record)
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"is not JSON ({error})") from error
     kinds: dict[str, str] = {}
-    if isinstance(said, dict) and "payload" in said and "op" not in said:
-        kinds = kinds_in(said.get("schema"))
-        said = said["payload"]
-    if said is None:
+    if isinstance(event, dict) and "payload" in event and "op" not in event:
+        kinds = kinds_in(event.get("schema"))
+        event = event["payload"]
+    if event is None:
         return None, {}
-    if not isinstance(said, dict):
-        raise Unreadable(f"is {type(said).__name__}, not an event of Debezium")
-    return said, kinds
+    if not isinstance(event, dict):
+        raise Unreadable(f"is {type(event).__name__}, not an event of Debezium")
+    return event, kinds
 
 
 def kinds_in(schema: Any) -> dict[str, str]:
-    """Name each column's type as the envelope's schema does."""
+    """Return each column's type as the envelope's schema names it."""
     found: dict[str, str] = {}
     parts = schema.get("fields", []) if isinstance(schema, dict) else []
     for part in parts:
         if isinstance(part, dict) and part.get("field") in ("before", "after"):
             for each in part.get("fields", []):
-                found[each.get("field")] = kind_of(each)
+                found[each.get("field")] = column_kind(each)
     return found
 
 
-def kind_of(field: Mapping[str, Any]) -> str:
-    """Name a column's type; a decimal with its scale."""
+def column_kind(field: Mapping[str, Any]) -> str:
+    """Return the name of a column's type; of a decimal with its scale."""
     scale = field.get("parameters", {}).get("scale", "")
     return f"{field.get('name', '')}{':' + scale if scale else ''}"
 
@@ -158,7 +158,7 @@ def key_row(image: object, table: Table, kinds: Mapping[str, str]) -> tuple[obje
     )
 
 
-def row(image: object, table: Table, kinds: Mapping[str, str]) -> tuple[object, ...]:
+def row_in(image: object, table: Table, kinds: Mapping[str, str]) -> tuple[object, ...]:
     """Read an image as a row of a table."""
     if not isinstance(image, dict):
         raise Unreadable("has no image of the row")
@@ -177,12 +177,12 @@ def value_of(image: Mapping[str, object], field: pa.Field, kinds: Mapping[str, s
     if value is None:
         return None
     try:
-        return reader(field.type)(value, kinds.get(field.name, ""))
+        return reader_of(field.type)(value, kinds.get(field.name, ""))
     except (ValueError, TypeError, OverflowError, InvalidOperation, pa.ArrowException):
         raise Unreadable(f'column "{field.name}" is {field.type}, found {value!r:.80}') from None
 
 
-def reader(type: pa.DataType) -> Callable[[Any, str], object]:
+def reader_of(type: pa.DataType) -> Callable[[Any, str], object]:
     """Choose how values of a type are read."""
     if pa.types.is_boolean(type):
         return lambda value, _: exactly(value, bool)
@@ -198,7 +198,7 @@ def reader(type: pa.DataType) -> Callable[[Any, str], object]:
         return lambda value, _: base64.b64decode(exactly(value, str), validate=True)
     if pa.types.is_date(type):
         return lambda value, _: date(value)
-    return lambda value, kind: moment(value, kind, aware=type.tz is not None)
+    return lambda value, kind: timestamp(value, kind, aware=type.tz is not None)
 
 
 def exactly(value: Any, kind: type) -> Any:
@@ -226,7 +226,7 @@ def date(value: Any) -> dt.date:
     return dt.date.fromisoformat(value)
 
 
-def moment(value: Any, kind: str, *, aware: bool) -> dt.datetime:
+def timestamp(value: Any, kind: str, *, aware: bool) -> dt.datetime:
     """Read a time: a number whose unit the schema tells (micros where it does not), or ISO."""
     if isinstance(value, int):
         found = EPOCH + dt.timedelta(microseconds=value * MICROS.get(kind, 1))

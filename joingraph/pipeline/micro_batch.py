@@ -1,10 +1,10 @@
 """Takes a pipeline's micro-batches one by one: rows of sources -> graphs -> sinks.
 
     {"tweet": rows with their places, ...}
-      -> images of base rows, in the order of the source    (arrived, debezium)
-      -> those the graph has already go                     (positions)
+      -> images of base rows, in the order of the source    (read_rows, debezium)
+      -> those the graph has already go                     (offsets)
       -> entries                                            (changes)
-      -> every graph applies them, position and all         (keeping)
+      -> every graph applies them, position and all         (open_graph)
       -> every sink gets what it has not acknowledged
 
 The engine that brings micro-batches may repeat them, and may die between any two steps.
@@ -23,7 +23,7 @@ import pyarrow as pa
 from joingraph.common.errors import StoreError
 from joingraph.pipeline.changes import Diff, entries
 from joingraph.pipeline.dead_letters import put_away
-from joingraph.pipeline.model import Progress, Source
+from joingraph.pipeline.model import Progress, Source, SourceLag
 from joingraph.pipeline.offsets import (
     Position,
     Reached,
@@ -33,9 +33,9 @@ from joingraph.pipeline.offsets import (
     is_replaced,
     reached,
 )
-from joingraph.pipeline.open_graph import Keeping
-from joingraph.pipeline.read_rows import SourceRows, fitting, read_source
-from joingraph.pipeline.report.source_lag import Standing, standing
+from joingraph.pipeline.open_graph import Outbox
+from joingraph.pipeline.read_rows import SourceRows, own_columns, read_source
+from joingraph.pipeline.report.source_lag import source_lag
 from joingraph.pipeline.sinks.contract import Sink
 from joingraph.tables.table import Table
 
@@ -51,29 +51,25 @@ class Turn(NamedTuple):
 class Line:
     """One view of a pipeline: its graph, and the sinks that follow it, by name."""
 
-    keeping: Keeping
+    outbox: Outbox
     sinks: Mapping[str, Sink]
 
 
+@dataclass(frozen=True, slots=True)
 class Driver:
     """Runs the micro-batches of one pipeline through its graphs and sinks."""
 
-    def __init__(
-        self,
-        sources: Mapping[str, Source],
-        tables: Mapping[str, Table],
-        lines: Sequence[Line],
-        dead_letters: Path | None,
-    ) -> None:
-        self.sources, self.tables, self.lines = sources, tables, lines
-        self.dead_letters = dead_letters
+    sources: Mapping[str, Source]
+    tables: Mapping[str, Table]
+    lines: Sequence[Line]
+    dead_letters: Path | None
 
     def open(self) -> None:
         """Open every sink, and deliver what an earlier run did not."""
         for line in self.lines:
             for name, sink in line.sinks.items():
-                sink.open(line.keeping.graph.view)
-                check_sink(name, sink, line.keeping.graph.seq)
+                sink.open(line.outbox.graph.view)
+                check_sink(name, sink, line.outbox.graph.seq)
             deliver(line)
 
     def close(self) -> None:
@@ -84,11 +80,10 @@ class Driver:
 
     def load(self, table: Table, rows: pa.Table) -> None:
         """Load rows of a base table into every graph that reads it and has not loaded it."""
-        columns = [fitting(rows[field.name], field.type) for field in table.schema]
-        kept = pa.table(columns, names=table.schema.names)
-        for graph in (line.keeping.graph for line in self.lines):
+        fitting = own_columns(rows, table)
+        for graph in (line.outbox.graph for line in self.lines):
             if any(alias.table == table.name for alias in graph.view.definition.aliases):
-                graph.load({table.name: kept}, source=f"load {table.name}", position=1)
+                graph.load({table.name: fitting}, source=f"load {table.name}", position=1)
 
     def take(self, turn: Turn, arrived: Mapping[str, pa.Table]) -> Progress:
         """Take one micro-batch, the rows of sources that have any: apply what is new, deliver."""
@@ -114,21 +109,21 @@ class Driver:
             own_s=end - start,
             sinks_s=end - applied,
             by_table=by_table,
-            places=self._standings(by_table),
+            places=self._lags(by_table),
         )
 
-    def _standings(self, by_table: Mapping[str, int]) -> dict[str, Standing]:
+    def _lags(self, by_table: Mapping[str, int]) -> dict[str, SourceLag]:
         """Return where the sources stand that have brought rows; all graphs stand alike."""
-        now_s, tables = time.time(), self.lines[0].keeping.position().tables
+        now_s, tables = time.time(), self.lines[0].outbox.position.tables
         return {
-            name: standing(self.sources[name], tables.get(name, Reached()), now_s)
+            name: source_lag(self.sources[name], tables.get(name, Reached()), now_s)
             for name, rows in by_table.items()
             if rows
         }
 
     def _advance(self, line: Line, turn: Turn, rows_in: Mapping[str, SourceRows]) -> int:
         """Apply a micro-batch to one graph, unless it has it; count the view diffs."""
-        kept = line.keeping.position()
+        kept = line.outbox.position
         check_turn(kept, turn.query, turn.batch)
         if is_done(kept, turn.query, turn.batch):
             return 0
@@ -142,7 +137,7 @@ class Driver:
             by_key = self.sources[name].by_key
             batch += entries(self.tables[name], rows.images, by_key=by_key)
         position = Position(turn.query, turn.batch, reach, replaced)
-        return len(line.keeping.apply(batch, position))
+        return len(line.outbox.apply(batch, position))
 
 
 def check_sink(name: str, sink: Sink, seq: int) -> None:
@@ -158,6 +153,6 @@ def check_sink(name: str, sink: Sink, seq: int) -> None:
 def deliver(line: Line) -> None:
     """Hand every sink what it has not acknowledged, in order."""
     for name, sink in line.sinks.items():
-        for diff in line.keeping.waiting(name):
+        for diff in line.outbox.waiting(name):
             sink.write(diff)
-            line.keeping.acknowledge(name, diff.seq)
+            line.outbox.acknowledge(name, diff.seq)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
+
+from joingraph.tables.table import Table
 
 FORMATS: Final = {
     "parquet": "a folder of Parquet files",
@@ -35,9 +37,8 @@ class Source:
     operation: str = ""
     debezium: bool = False
     before: str = "full"
-    words: Mapping[str, str] = field(
-        default_factory=dict[str, str]
-    )  # the source's words -> ours (changes.WORDS)
+    # The source's words -> ours (changes.WORDS).
+    words: Mapping[str, str] = field(default_factory=dict[str, str])
     options: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
@@ -45,10 +46,20 @@ class Source:
         """True if rows that go may be named by their key."""
         return self.before == "key"
 
+    def columns(self, table: Table) -> list[str]:
+        """Return the names of the columns that its rows have."""
+        return [*table.schema.names, *([self.operation] if self.operation else [])]
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """What one micro-batch did, as sinks and `status` are told."""
+
+class SourceLag(NamedTuple):
+    """Where a source stands, and its lag where places are times."""
+
+    place: str
+    lag_s: float | None
+
+
+class Progress(NamedTuple):
+    """What one micro-batch did, as callers and `status` see it."""
 
     batch: int
     diffs: int
@@ -56,8 +67,5 @@ class Progress:
     dead: int
     own_s: float  # from the arrival of the rows to the last sink
     sinks_s: float
-    by_table: Mapping[str, int] = field(default_factory=dict[str, int])
-    # Of the sources that brought rows: where they stand, and their lag in seconds if it is known.
-    places: Mapping[str, tuple[str, float | None]] = field(
-        default_factory=dict[str, tuple[str, float | None]]
-    )
+    by_table: Mapping[str, int]
+    places: Mapping[str, SourceLag]  # of the sources that brought rows

@@ -5,7 +5,7 @@
 A lane is what has an order of its own: a file, a partition of a topic, a change feed as a whole.
 Its mark is the (a, b) of its last row: version, entry of a stream, number. Spark repeats a
 micro-batch that it does not know to be done, and all of them if its checkpoint is lost. The first
-is told by its number, the second by the marks. Marks of files are many, so the oldest are
+is recognised by its number, the second by the marks. Marks of files are many, so the oldest are
 forgotten; `horizon` is the newest time among those.
 """
 
@@ -61,8 +61,8 @@ class Position:
             name: {"lanes": each.lanes, "horizon": each.horizon}
             for name, each in self.tables.items()
         }
-        said = {"query": self.query, "batch": self.batch, "replaced": self.replaced}
-        return json.dumps({**said, "tables": tables})
+        fields = {"query": self.query, "batch": self.batch, "replaced": self.replaced}
+        return json.dumps({**fields, "tables": tables})
 
 
 def read_position(text: str | None) -> Position:
@@ -70,12 +70,12 @@ def read_position(text: str | None) -> Position:
     if text is None:
         return Position()
     try:
-        said = json.loads(text)
+        fields = json.loads(text)
         tables = {
             name: Reached({lane: (a, b) for lane, (a, b) in each["lanes"].items()}, each["horizon"])
-            for name, each in said["tables"].items()
+            for name, each in fields["tables"].items()
         }
-        return Position(said["query"], said["batch"], tables, said["replaced"])
+        return Position(fields["query"], fields["batch"], tables, fields["replaced"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StoreError(f"not the position of a pipeline: {text:.100} ({error})") from error
 
@@ -141,7 +141,7 @@ def reached(kept: Reached, places: Places) -> Reached:
 
 
 def in_turn(*keys: Numbers) -> Numbers:
-    """Number rows by keys, the first counting most; mostly they come that way, seen at a glance.
+    """Number rows by keys, the first counting most; rows that are in order already are not sorted.
 
     >>> in_turn(np.array([1, 1, 2]), np.array([3, 5, 4])), in_turn(np.array([2, 1, 2]))
     (array([0, 1, 2]), array([1, 0, 2]))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 import xxhash
@@ -28,39 +29,13 @@ WAITING_MAX: Final = 10_000  # batches kept for a sink that does not take them
 SOURCE: Final = "pipeline"  # what the graph calls our positions
 
 
-class Keeping(Protocol):
-    """A view's graph, its position and its outbox."""
-
-    graph: JoinGraph
-
-    def position(self) -> Position:
-        """Return how far the graph has come."""
-        ...
-
-    def apply(self, batch: Sequence[Diff], position: Position) -> ViewDiff:
-        """Apply a batch, and keep its view diffs until every sink has acknowledged them."""
-        ...
-
-    def waiting(self, sink: str) -> Iterator[ViewDiff]:
-        """Yield what a sink has not acknowledged, in order."""
-        ...
-
-    def acknowledge(self, sink: str, seq: int) -> None:
-        """Note that a sink has everything up to a sequence number."""
-        ...
-
-
-class InMemory:
-    """Keeps position and outbox as long as the process lives."""
+class MemoryOutbox:
+    """A graph with its position and outbox, as long as the process lives."""
 
     def __init__(self, graph: JoinGraph, sinks: Sequence[str]) -> None:
         self.graph = graph
-        self._position = Position()
+        self.position = Position()
         self._outbox: dict[str, deque[ViewDiff]] = {name: deque() for name in sinks}
-
-    def position(self) -> Position:
-        """Return how far the graph has come."""
-        return self._position
 
     def apply(self, batch: Sequence[Diff], position: Position) -> ViewDiff:
         """Apply a batch, and keep its view diffs until every sink has acknowledged them."""
@@ -71,7 +46,7 @@ class InMemory:
                     "applied: mend the sink or take it out of the pipeline"
                 )
         diff = self.graph.apply(batch)
-        self._position = position
+        self.position = position
         for waiting in self._outbox.values():
             waiting.append(diff)
         return diff
@@ -87,8 +62,8 @@ class InMemory:
             waiting.popleft()
 
 
-class Durable:
-    """Commits position and outbox with the graph, in its folder.
+class DurableOutbox:
+    """A graph that commits its position and outbox, in its folder.
 
     The graph remembers short positions only, so it commits a number and a checksum, and what they
     stand for is in a file that is safe before the graph commits:
@@ -104,14 +79,14 @@ class Durable:
         self, graph: JoinGraph, folder: Path, sinks: Sequence[str], *, by_row: bool
     ) -> None:
         self.graph, self.folder = graph, folder
-        self._number, self._position = self._read()
+        self._number, self.position = self._read()
         self._subscribed = {name: graph.subscribe(name) for name in sinks}
         self._latest: ViewDiff | None = None
         graph.prompt = None if by_row else Prompt(SOURCE, frozenset(sinks))
         self._acks = Acks(graph, folder / "graph")
 
     def _read(self) -> tuple[int, Position]:
-        """Find the position that the graph has committed last."""
+        """Return the position that the graph has committed last."""
         committed = self.graph.positions().get(SOURCE)
         if committed is None:
             return 0, Position()
@@ -125,25 +100,21 @@ class Durable:
                 f"{path}: {error.strerror}; it says how far the sources are applied, without it "
                 "the pipeline cannot go on: restore it, or begin with a new folder"
             ) from error
-        if digest(text) != checksum:
+        if checksum_of(text) != checksum:
             raise StoreError(f"{path} is damaged: its checksum is not the graph's; restore it")
         return int(number), read_position(text)
 
     def _path(self, number: int) -> Path:
         return self.folder / f"position-{number}.json"
 
-    def position(self) -> Position:
-        """Return how far the graph has come."""
-        return self._position
-
     def apply(self, batch: Sequence[Diff], position: Position) -> ViewDiff:
         """Apply a batch, and keep its view diffs until every sink has acknowledged them."""
         self._acks.take()
         text, number = position.write(), self._number + 1
         atomic_file.write(self._path(number), text.encode())
-        diff = self.graph.apply(batch, source=SOURCE, position=(number, digest(text)))
+        diff = self.graph.apply(batch, source=SOURCE, position=(number, checksum_of(text)))
         self._path(number - 1).unlink(missing_ok=True)
-        self._number, self._position, self._latest = number, position, diff
+        self._number, self.position, self._latest = number, position, diff
         return diff
 
     def waiting(self, sink: str) -> Iterator[ViewDiff]:
@@ -159,35 +130,37 @@ class Durable:
         self._subscribed[sink].ack(seq)
 
 
-def digest(text: str) -> str:
+def checksum_of(text: str) -> str:
     """Return a text's checksum."""
     return xxhash.xxh3_128_hexdigest(text.encode())
+
+
+Outbox = MemoryOutbox | DurableOutbox
 
 
 class Options(NamedTuple):
     """How a pipeline's graphs are made."""
 
-    engine: str
-    on_missing: str
-    durability: str
-    key_index: Sequence[str]
-    by_row: bool  # a sink of the view goes on within a batch where it was cut off
+    home: Path | None  # the folder that holds them; None: they are in memory
+    engine: str = "auto"
+    durability: str = "fsync"
+    on_missing: str = "error"
+    key_index: Sequence[str] = ()
+    by_row: bool = False  # a sink of the view goes on within a batch where it was cut off
 
 
-def keep(view: View, home: Path | None, options: Options, sinks: Sequence[str]) -> Keeping:
+def open_outbox(view: View, options: Options, sinks: Sequence[str]) -> Outbox:
     """Make a view's graph, or open it again: durable where there is a folder, else in memory."""
-    name = quote(view.name, safe="").replace(".", "%2E")
-    folder = None if home is None else home / "graphs" / name
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-    graph = JoinGraph(
+    make = partial(
+        JoinGraph,
         view,
-        None if folder is None else folder / "graph",
         engine=options.engine,
         on_missing=options.on_missing,
         durability=options.durability,
         key_index=options.key_index,
     )
-    if folder is None:
-        return InMemory(graph, sinks)
-    return Durable(graph, folder, sinks, by_row=options.by_row)
+    if options.home is None:
+        return MemoryOutbox(make(), sinks)
+    folder = options.home / "graphs" / quote(view.name, safe="").replace(".", "%2E")
+    folder.mkdir(parents=True, exist_ok=True)
+    return DurableOutbox(make(folder / "graph"), folder, sinks, by_row=options.by_row)

@@ -66,18 +66,17 @@ class SourceRows(NamedTuple):
 
 def read_source(rows: pa.Table, source: Source, table: Table) -> SourceRows:
     """Read the rows of one source."""
-    rows = in_source_order(with_coded_lanes(rows))
+    rows = with_coded_lanes(rows)
+    rows = texts.take_rows(rows, source_order(rows))
     if "_bad" in silent(source):
         rows = null_here(rows, table)
     is_bad = np.asarray(rows["_bad"].is_valid())
     dead = dead_letters(rows.filter(pa.array(is_bad)), source) if is_bad.any() else []
     rows = rows.filter(pa.array(~is_bad)) if is_bad.any() else rows
     if source.debezium:
-        return events(rows, source, table, dead)
+        return event_rows(rows, source, table, dead)
     places = places_of(rows)
-    kept = pa.table(
-        [fitting(rows[field.name], field.type) for field in table.schema], names=table.schema.names
-    )
+    kept = own_columns(rows, table)
     codes = rows["_op"].to_numpy().astype(np.int8)
     if source.format == "delta":
         order, follows = by_commit(table, kept, places.a, codes)
@@ -87,12 +86,12 @@ def read_source(rows: pa.Table, source: Source, table: Table) -> SourceRows:
 
 
 def silent(source: Source) -> set[str]:
-    """Name the columns of META that no source carries: 0 or NULL in every row, or told otherwise.
+    """Return the columns of META that a source lacks: 0 or NULL in every row, or known otherwise.
 
     They cost more than the rows' own columns, most of all the texts and the number of a row in its
     Parquet file, which only tells halves of a pair apart: inserts have none. The lane of a row from
     a file is the file's name, of which a number travels (`of_files`), and tells its time as well.
-    A row that Parquet inserts can be wrong in one way only, which is seen here (`null_here`).
+    A row that Parquet inserts can be wrong in one way only, which `null_here` finds.
     """
     found = {"_lane", "_a"} if source.format in WATCHED else set[str]()
     if source.format != "parquet" or source.debezium:
@@ -120,7 +119,7 @@ def nothing(name: str, length: int) -> pa.Array:
 
 
 def null_here(rows: pa.Table, table: Table) -> pa.Table:
-    """Say of rows that Spark has not judged which of them are NULL where they must not be."""
+    """Mark as bad the rows, not judged by Spark, that are NULL where they must not be."""
     wrong = [
         field.name for field in table.schema if not field.nullable and rows[field.name].null_count
     ]
@@ -130,9 +129,11 @@ def null_here(rows: pa.Table, table: Table) -> pa.Table:
     for name in reversed(wrong):
         for at in np.flatnonzero(rows[name].is_null()).tolist():
             bad[at] = found_null(name)
-    raw = [None if reason is None else record(rows, table, at) for at, reason in enumerate(bad)]
-    for name, said in (("_bad", bad), ("_raw", raw)):
-        rows = rows.set_column(rows.schema.get_field_index(name), name, pa.array(said, pa.string()))
+    raw = [None if reason is None else row_text(rows, table, at) for at, reason in enumerate(bad)]
+    for name, column in (("_bad", bad), ("_raw", raw)):
+        rows = rows.set_column(
+            rows.schema.get_field_index(name), name, pa.array(column, pa.string())
+        )
     return rows
 
 
@@ -141,10 +142,10 @@ def found_null(name: str) -> str:
     return f'column "{name}" is NOT NULL, found NULL'
 
 
-def record(rows: pa.Table, table: Table, at: int) -> str:
+def row_text(rows: pa.Table, table: Table, at: int) -> str:
     """Write a row as JSON, without what is NULL, as Spark does."""
-    said = {name: python_value(rows[name][at]) for name in table.schema.names}
-    known = {name: value for name, value in said.items() if value is not None}
+    values = {name: python_value(rows[name][at]) for name in table.schema.names}
+    known = {name: value for name, value in values.items() if value is not None}
     return json.dumps(known, ensure_ascii=False, separators=(",", ":"), default=shown)
 
 
@@ -156,13 +157,7 @@ def with_coded_lanes(rows: pa.Table) -> pa.Table:
     return rows.set_column(rows.schema.get_field_index("_lane"), "_lane", lanes)
 
 
-def in_source_order(rows: pa.Table) -> pa.Table:
-    """Return the rows in the order of their source."""
-    order = ordered(rows)
-    return rows if (np.diff(order) == 1).all() else texts.take_rows(rows, order)
-
-
-def ordered(rows: pa.Table) -> Numbers:
+def source_order(rows: pa.Table) -> Numbers:
     """Number the rows in the order of their source."""
     lanes = rows["_lane"].combine_chunks()
     names = lanes.dictionary.to_pylist()
@@ -199,14 +194,18 @@ def following(rows: pa.Table, source: Source) -> Marks:
     return np.asarray(next_one)
 
 
-def fitting(column: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
-    """Return an unsigned column in its own type: Spark has none and brings a decimal."""
-    if pa.types.is_decimal(column.type) and pa.types.is_integer(type):
-        return column.cast(type)
-    return column
+def own_columns(rows: pa.Table, table: Table) -> pa.Table:
+    """Return a table's columns, unsigned ones in their own type: Spark brings them as decimals."""
+    columns = [
+        rows[field.name].cast(field.type)
+        if pa.types.is_decimal(rows[field.name].type) and pa.types.is_integer(field.type)
+        else rows[field.name]
+        for field in table.schema
+    ]
+    return pa.table(columns, names=table.schema.names)
 
 
-def events(rows: pa.Table, source: Source, table: Table, dead: list[Dead]) -> SourceRows:
+def event_rows(rows: pa.Table, source: Source, table: Table, dead: list[Dead]) -> SourceRows:
     """Read records of Debezium."""
     records = rows["_raw"].to_pylist()
     read = read_events(records, table, by_key=source.by_key)
@@ -217,7 +216,7 @@ def events(rows: pa.Table, source: Source, table: Table, dead: list[Dead]) -> So
 
 
 def dead_letters(rows: pa.Table, source: Source) -> list[Dead]:
-    """Say of records that could not be read what they were."""
+    """Return the records that could not be read."""
     reasons, records = rows["_bad"].to_pylist(), rows["_raw"].to_pylist()
     return [
         Dead(source.table, reason, origin(rows, number), record or "")

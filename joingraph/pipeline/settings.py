@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -41,6 +41,12 @@ TOP: Final = {
     "sinks": list,
     "spark": dict,
 }
+SOURCE: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("format", "path", "operation", "before"), str),
+    "debezium": bool,
+    "words": dict,
+    "options": dict,
+}
 SINKS: Final[Mapping[str, Mapping[str, type]]] = {
     "console": {"rows": int},
     "parquet": {"path": str},
@@ -48,11 +54,18 @@ SINKS: Final[Mapping[str, Mapping[str, type]]] = {
     "redis": {"stream": str, "url": str, "form": str, "most": int},
     "timeline": {"prefix": str, "url": str, "subscriber": str, "score": str, "cap": int},
 }
-NEEDED: Final = {
+NEEDED: Final = {  # the first of them is the sink's place
     "parquet": ("path",),
     "delta": ("path",),
     "redis": ("stream",),
     "timeline": ("prefix", "subscriber", "score"),
+}
+TYPES: Final = {
+    str: "a text",
+    list: "a list",
+    dict: "a section",
+    int: "a number",
+    bool: "true or false",
 }
 
 
@@ -89,7 +102,7 @@ class Document:
         self.path = path
         try:
             self.text = path.read_text(encoding="utf-8")
-            self.said: dict[str, Any] = tomllib.loads(self.text)
+            self.fields: dict[str, Any] = tomllib.loads(self.text)
         except FileNotFoundError:
             raise StoreError(f"{path} is not there; joingraph init writes an example") from None
         except IsADirectoryError:
@@ -103,7 +116,7 @@ class Document:
             raise StoreError(f"{path}:{found[1] if found else 1}: not TOML: {error}") from error
 
     def line(self, section: str, key: str = "", number: int = 0) -> int:
-        """Find the line of a section, the how-manieth of its name, or of a key in it."""
+        """Return the line of a section, the how-manieth of its name, or of a key in it."""
         here, seen, begins = "", -1, 1
         for place, line in enumerate(self.text.splitlines(), 1):
             if header := re.match(r"\s*\[\[?\s*(.+?)\s*\]?\]\s*(#.*)?$", line):
@@ -117,9 +130,19 @@ class Document:
                     return place
         return begins
 
-    def mistake(self, text: str, section: str = "", key: str = "", number: int = 0) -> Mistake:
-        """Return what is wrong where."""
-        return Mistake(self.path, self.line(section, key, number), text)
+
+class Section(NamedTuple):
+    """A section of a file, the how-manieth of its name, and its fields; no name: the top."""
+
+    document: Document
+    fields: Mapping[str, Any]
+    name: str = ""
+    number: int = 0
+
+    def mistake(self, text: str, key: str = "") -> Mistake:
+        """Return what is wrong, with the line of the section or of a key in it."""
+        line = self.document.line(self.name, key, self.number)
+        return Mistake(self.document.path, line, text)
 
 
 def read_settings(path: Path) -> Settings:
@@ -129,88 +152,85 @@ def read_settings(path: Path) -> Settings:
     mistakes = list(mistakes_in(document, views))
     if mistakes:
         raise StoreError("\n".join(["the pipeline cannot run:", *map(str, mistakes)]))
-    said, home = document.said, path.parent
+    fields, home = document.fields, path.parent
     return Settings(
-        name=said.get("name", path.stem),
+        name=fields.get("name", path.stem),
         views=tuple(views),
-        sources={name: source(name, each, home) for name, each in said["sources"].items()},
-        sinks=tuple(sink_fields(each, home) for each in said.get("sinks", [{"kind": "console"}])),
-        state=home / said.get("state", "state"),
-        trigger=said.get("trigger", "available_now"),
-        on_error=said.get("on_error", "stop"),
-        engine=said.get("engine", "auto"),
-        spark={name: as_spark(value) for name, value in flat(said.get("spark", {}))},
+        sources={name: source(name, each, home) for name, each in fields["sources"].items()},
+        sinks=tuple(sink_fields(each, home) for each in fields.get("sinks", [{"kind": "console"}])),
+        state=home / fields.get("state", "state"),
+        trigger=fields.get("trigger", "available_now"),
+        on_error=fields.get("on_error", "stop"),
+        engine=fields.get("engine", "auto"),
+        spark={name: as_spark(value) for name, value in spark_settings(fields.get("spark", {}))},
     )
 
 
-def source(name: str, said: Mapping[str, Any], home: Path) -> Source:
+def source(name: str, fields: Mapping[str, Any], home: Path) -> Source:
     """Read one source; a path of files is relative to the pipeline's file."""
-    found = Source(table=name, **said)
+    found = Source(table=name, **fields)
     is_files = found.format in FILES and "://" not in found.path
     return replace(found, path=str(home / found.path)) if is_files else found
 
 
-def sink_fields(said: Mapping[str, Any], home: Path) -> Mapping[str, Any]:
+def sink_fields(fields: Mapping[str, Any], home: Path) -> Mapping[str, Any]:
     """Return the fields of one sink; its path is relative to the pipeline's file."""
-    return {**said, "path": str(home / said["path"])} if "path" in said else said
+    return {**fields, "path": str(home / fields["path"])} if "path" in fields else fields
 
 
 def mistakes_in(document: Document, views: list[View]) -> Iterator[Mistake]:
-    """Find every mistake of a pipeline's file, and make its views on the way."""
-    said = document.said
-    yield from wrong_fields(document, said, TOP)
+    """Yield every mistake of a pipeline's file, and make its views on the way."""
+    top = Section(document, document.fields)
+    yield from wrong_fields(top, TOP)
     for name in ("views", "tables", "sources"):
-        if name not in said:
-            yield document.mistake(f"says no {name}; joingraph init shows them")
-    if not NAME.fullmatch(str(said.get("name", "x"))):
-        yield document.mistake("name has up to 60 letters, digits, - _ and .", "", "name")
-    yield from not_one_of(document, "on_error", ON_ERROR)
-    yield from not_one_of(document, "engine", ENGINES)
-    if not TRIGGER.fullmatch(str(said.get("trigger", "available_now"))):
-        hint = 'trigger is "available_now", or an interval like "1 second"'
-        yield document.mistake(f"{hint}, found {said['trigger']!r}", "", "trigger")
-    yield from wrong_views(document, views)
-    yield from wrong_sources(document, views)
-    yield from wrong_sinks(document, views)
+        if name not in top.fields:
+            yield top.mistake(f"says no {name}; joingraph init shows them")
+    if not NAME.fullmatch(str(top.fields.get("name", "x"))):
+        yield top.mistake("name has up to 60 letters, digits, - _ and .", "name")
+    yield from wrong_choice(top, "on_error", ON_ERROR)
+    yield from wrong_choice(top, "engine", ENGINES)
+    if not TRIGGER.fullmatch(str(top.fields.get("trigger", "available_now"))):
+        rule = 'trigger is "available_now", or an interval like "1 second"'
+        yield top.mistake(f"{rule}, found {top.fields['trigger']!r}", "trigger")
+    yield from wrong_views(top, views)
+    yield from wrong_sources(top, views)
+    yield from wrong_sinks(top, views)
     yield from wrong_spark(document)
 
 
-def not_one_of(document: Document, key: str, known: Iterable[str]) -> Iterator[Mistake]:
-    """Find a choice that is not there."""
-    found = document.said.get(key)
-    if found is not None and found not in known:
-        text = f"{key} is one of {', '.join(known)}, found {found!r}"
-        yield document.mistake(text, "", key)
-
-
-def wrong_fields(
-    document: Document,
-    said: Mapping[str, Any],
-    known: Mapping[str, type],
-    *,
-    section: str = "",
-    number: int = 0,
+def wrong_choice(
+    section: Section, key: str, known: Iterable[str], *, is_needed: bool = False
 ) -> Iterator[Mistake]:
-    """Find fields that are not known, or not of their type."""
-    for key, value in said.items():
+    """Yield a mistake if a field is none of the known choices."""
+    found = section.fields.get(key)
+    if found not in tuple(known) and (is_needed or found is not None):
+        yield section.mistake(f"{key} is one of {', '.join(known)}, found {found!r}", key)
+
+
+def wrong_fields(section: Section, known: Mapping[str, type]) -> Iterator[Mistake]:
+    """Yield the fields that are not known, or not of their type."""
+    for key, value in section.fields.items():
         if key not in known:
-            near = suggest(key, known)
-            hint = f"; did you mean {quoted(near)}?" if near else f"; it has {', '.join(known)}"
-            yield document.mistake(f"no field {quoted(key)}{hint}", section, key, number)
+            near = hint(key, known, f"; it has {', '.join(known)}")
+            yield section.mistake(f"no field {quoted(key)}{near}", key)
         elif not isinstance(value, known[key]):
-            names = {str: "a text", list: "a list", dict: "a section", int: "a number"}
-            names[bool] = "true or false"
-            text = f"{key} is {names[known[key]]}, found {value!r:.60}"
-            yield document.mistake(text, section, key, number)
+            text = f"{key} is {TYPES[known[key]]}, found {value!r:.60}"
+            yield section.mistake(text, key)
 
 
-def wrong_views(document: Document, made: list[View]) -> Iterator[Mistake]:
-    """Make the views that a file names, and find what is wrong with their SQL, file by file."""
-    said, home = document.said, document.path.parent
-    listed, tables = said.get("views", []), said.get("tables")
+def hint(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return the end of a message about an unknown name: the one that was probably meant."""
+    near = suggest(name, known)
+    return f"; did you mean {quoted(near)}?" if near else otherwise
+
+
+def wrong_views(top: Section, made: list[View]) -> Iterator[Mistake]:
+    """Make the views that a file names, and yield what is wrong with their SQL, file by file."""
+    home = top.document.path.parent
+    listed, tables = top.fields.get("views", []), top.fields.get("tables")
     if not (isinstance(listed, list) and isinstance(tables, str)):
         return
-    dialect, declared = str(said.get("dialect", "spark")), dict[str, str]()
+    dialect, declared = str(top.fields.get("dialect", "spark")), dict[str, str]()
     for name in (tables, *map(str, listed)):
         try:
             text = read_sql(home / name)
@@ -224,7 +244,7 @@ def wrong_views(document: Document, made: list[View]) -> Iterator[Mistake]:
             yield in_sql(home, name, tables, str(error))
         except OSError as error:
             key = "views" if declared else "tables"
-            yield document.mistake(f"{error.filename}: {error.strerror}", "", key)
+            yield top.mistake(f"{error.filename}: {error.strerror}", key)
         if not declared:
             return
 
@@ -238,23 +258,23 @@ def in_sql(home: Path, name: str, tables: str, text: str) -> Mistake:
 
 
 def wrong_spark(document: Document) -> Iterator[Mistake]:
-    """Find settings of Spark that are none."""
-    said = document.said.get("spark", {})
-    for name, value in flat(said) if isinstance(said, dict) else ():
+    """Yield what cannot be settings of Spark."""
+    section = Section(document, document.fields.get("spark", {}), "spark")
+    for name, value in spark_settings(section.fields) if isinstance(section.fields, dict) else ():
         if not isinstance(value, (str, int, float)):
             text = f"{name} is a text, a number, true or false, found {value!r:.60}"
-            yield document.mistake(text, "spark", name.removeprefix("spark."))
+            yield section.mistake(text, name.removeprefix("spark."))
 
 
-def flat(said: Mapping[str, Any], prefix: str = "spark.") -> Iterator[tuple[str, Any]]:
-    """Name the settings of a section as Spark does; TOML takes a dot for a section in it.
+def spark_settings(fields: Mapping[str, Any], prefix: str = "spark.") -> Iterator[tuple[str, Any]]:
+    """Yield the settings of a section by Spark's names; TOML reads a dot as a section in it.
 
-    >>> dict(flat({"jars": "a.jar", "sql": {"shuffle": {"partitions": 4}}}))
+    >>> dict(spark_settings({"jars": "a.jar", "sql": {"shuffle": {"partitions": 4}}}))
     {'spark.jars': 'a.jar', 'spark.sql.shuffle.partitions': 4}
     """
-    for key, value in said.items():
+    for key, value in fields.items():
         if isinstance(value, dict):
-            yield from flat(value, f"{prefix}{key}.")
+            yield from spark_settings(value, f"{prefix}{key}.")
         else:
             yield prefix + key, value
 
@@ -268,88 +288,77 @@ def as_spark(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def wrong_sources(document: Document, views: Iterable[View]) -> Iterator[Mistake]:
-    """Find the mistakes of the sources."""
-    views = list(views)
+def wrong_sources(top: Section, views: Sequence[View]) -> Iterator[Mistake]:
+    """Yield the mistakes of the sources."""
     tables = {name: table for view in views for name, table in view.tables.items()}
     used = {alias.table for view in views for alias in view.definition.aliases}
-    sources = document.said.get("sources", {})
+    sources = top.fields.get("sources", {})
     sources = sources if isinstance(sources, dict) else {}
     for name in sorted(used - set(sources)):
         text = f"nothing is said of the table {quoted(name)}; add [sources.{name}]"
-        yield document.mistake(text, "sources")
+        yield Section(top.document, sources, "sources").mistake(text)
     for name, each in sources.items():
-        section = f"sources.{name}"
+        section = Section(top.document, each, f"sources.{name}")
         if not isinstance(each, dict):
-            yield document.mistake(f"{section} is a section", section)
+            yield section.mistake(f"{section.name} is a section")
             continue
         if views and name not in used:
-            near = suggest(name, used)
-            hint = f"; did you mean {quoted(near)}?" if near else "; take it out"
-            yield document.mistake(f"no view reads a table {quoted(name)}{hint}", section)
-        yield from wrong_source(document, section, each)
+            near = hint(name, used, "; take it out")
+            yield section.mistake(f"no view reads a table {quoted(name)}{near}")
+        yield from wrong_source(section)
         if each.get("before") == "key" and name in tables and not tables[name].key:
             text = f'before = "key" and {name} declares no key; add PRIMARY KEY (...)'
-            yield document.mistake(text, section, "before")
+            yield section.mistake(text, "before")
 
 
-def wrong_source(document: Document, section: str, said: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Find the mistakes of one source."""
-    known: dict[str, type] = dict.fromkeys(("format", "path", "operation", "before"), str)
-    known |= {"debezium": bool, "words": dict, "options": dict}
-    yield from wrong_fields(document, said, known, section=section)
-    if said.get("format") not in FORMATS:
-        text = f"format is one of {', '.join(FORMATS)}, found {said.get('format')!r}"
-        yield document.mistake(text, section, "format")
-    if not said.get("path"):
-        yield document.mistake("path says where it is, and there is none", section)
-    if said.get("before") not in (None, "full", "key"):
-        yield document.mistake('before is "full" or "key"', section, "before")
-    place = document.path.parent / str(said.get("path"))
-    if said.get("format") in FILES and "://" not in str(place) and not is_folder(place):
-        yield document.mistake(f"{place} is no folder; make it first", section, "path")
+def wrong_source(section: Section) -> Iterator[Mistake]:
+    """Yield the mistakes of one source."""
+    fields = section.fields
+    yield from wrong_fields(section, SOURCE)
+    yield from wrong_choice(section, "format", FORMATS, is_needed=True)
+    if not fields.get("path"):
+        yield section.mistake("path says where it is, and there is none")
+    if fields.get("before") not in (None, "full", "key"):
+        yield section.mistake('before is "full" or "key"', "before")
+    place = section.document.path.parent / str(fields.get("path"))
+    if fields.get("format") in FILES and "://" not in str(place) and not is_folder(place):
+        yield section.mistake(f"{place} is no folder; make it first", "path")
 
 
 def is_folder(place: Path) -> bool:
-    """True for a folder that is there; what no folder could be called is none."""
+    """True for a folder that is there; false for a name that no folder could have."""
     try:
         return place.is_dir()
     except OSError:
         return False
 
 
-def wrong_sinks(document: Document, views: Iterable[View]) -> Iterator[Mistake]:
-    """Find the mistakes of the sinks."""
-    views = list(views)
-    sinks = document.said.get("sinks", [])
+def wrong_sinks(top: Section, views: Sequence[View]) -> Iterator[Mistake]:
+    """Yield the mistakes of the sinks."""
+    sinks = top.fields.get("sinks", [])
     for number, each in enumerate(sinks if isinstance(sinks, list) else []):
-        if not isinstance(each, dict) or each.get("kind") not in SINKS:
-            found = each.get("kind") if isinstance(each, dict) else each
-            text = f"kind is one of {', '.join(SINKS)}, found {found!r}"
-            yield document.mistake(text, "sinks", "kind", number)
+        section = Section(top.document, each, "sinks", number)
+        kind = each.get("kind") if isinstance(each, dict) else each
+        if not isinstance(each, dict) or kind not in tuple(SINKS):
+            text = f"kind is one of {', '.join(SINKS)}, found {kind!r}"
+            yield section.mistake(text, "kind")
             continue
-        kind = str(each["kind"])
-        known = {"kind": str, "view": str, **SINKS[kind]}
-        yield from wrong_fields(document, each, known, section="sinks", number=number)
+        yield from wrong_fields(section, {"kind": str, "view": str, **SINKS[kind]})
         for needed in NEEDED.get(kind, ()):
             if needed not in each:
-                text = f"a sink of kind {kind} says its {needed}"
-                yield document.mistake(text, "sinks", "kind", number)
+                yield section.mistake(f"a sink of kind {kind} says its {needed}", "kind")
         if each.get("view") not in (None, *(view.name for view in views)):
-            text = f"there is no view {quoted(str(each['view']))}"
-            yield document.mistake(text, "sinks", "view", number)
-        yield from wrong_columns(document, each, views, number)
+            yield section.mistake(f"there is no view {quoted(str(each['view']))}", "view")
+        if kind == "timeline":
+            yield from wrong_columns(section, views)
 
 
-def wrong_columns(
-    document: Document, sink: Mapping[str, Any], views: Iterable[View], number: int
-) -> Iterator[Mistake]:
-    """Find columns of a timeline that its views do not have."""
-    for key in ("subscriber", "score") if sink["kind"] == "timeline" else ():
+def wrong_columns(section: Section, views: Iterable[View]) -> Iterator[Mistake]:
+    """Yield the columns of a timeline that its views do not have."""
+    for key in ("subscriber", "score"):
         for view in views:
-            name = str(sink.get(key))
-            if sink.get("view", view.name) == view.name and name not in view.schema.names:
-                near = suggest(name, view.schema.names)
-                hint = f"; did you mean {quoted(near)}?" if near else ""
-                text = f"{view.name} has no column {quoted(name)}{hint}"
-                yield document.mistake(text, "sinks", key, number)
+            name = str(section.fields.get(key))
+            is_of_view = section.fields.get("view", view.name) == view.name
+            if is_of_view and name not in view.schema.names:
+                near = hint(name, view.schema.names)
+                yield section.mistake(f"{view.name} has no column {quoted(name)}{near}", key)

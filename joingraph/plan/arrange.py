@@ -11,15 +11,17 @@ never completed is not a row of the view and must not raise.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import count
 from typing import NamedTuple
 
 from joingraph.expressions.tree import Expression, aliases_of
 from joingraph.plan.kept_columns import is_total, kept_parts
-from joingraph.plan.model import Plan
+from joingraph.plan.model import Nearer, Plan
 from joingraph.plan.program import Enter, Program, Step, Test, Weigh
+
+AT_VERTEX = -1  # stands for an alias where a walk starts at a vertex value
 
 
 class Source(NamedTuple):
@@ -61,13 +63,20 @@ def showing(
     """Return the program of the paths on which tests hold, as far as some values need them."""
     wanted = (*shown, *needing_paths(plan, tests))
     places = (place for each in wanted for place in sources(plan, each))
-    return Arrangement(plan, tests).program(start, on_the_way(plan, start, places))
+    return reaching(plan, start, places, tests)
 
 
 def through(plan: Plan, start: int, aliases: Iterable[int], tests: Iterable[Expression]) -> Program:
     """Return the program that enters some aliases and those on the way to them."""
     places = (Source(alias, None, fits=True) for alias in aliases)
-    return Arrangement(plan, tests).program(start, on_the_way(plan, start, places))
+    return reaching(plan, start, places, tests)
+
+
+def reaching(
+    plan: Plan, start: int, places: Iterable[Source], tests: Iterable[Expression]
+) -> Program:
+    """Return the program of the paths on which tests hold, with the values at some places bound."""
+    return Arrangement(plan, tests).program(start, on_the_way(start, plan.tree_from(start), places))
 
 
 def paths_program(plan: Plan, start: int, conditions: Iterable[Expression]) -> Program:
@@ -80,20 +89,31 @@ def paths_program(plan: Plan, start: int, conditions: Iterable[Expression]) -> P
     return Nearest(plan, tests).program(start, frozenset(range(len(plan.aliases))))
 
 
-def entering(plan: Plan, start: int, entered: frozenset[int]) -> Program:
-    """Return the program from rows of an alias that enters some aliases, and tests nothing."""
-    return Arrangement(plan, ()).program(start, entered)
+def kernel_program(plan: Plan, start: int) -> Program:
+    """Return the program of a view's kernels: it tests nothing, but binds what predicates read.
+
+    They are tested by column, on many paths at once.
+    """
+    return reaching(plan, start, places_read(plan), ())
 
 
-def scanning(plan: Plan, vertex: int, entered: frozenset[int]) -> Program:
-    """Return the program from values of a vertex that enters some aliases, and tests nothing.
+def scan_program(plan: Plan, vertex: int) -> Program:
+    """Return the like of `kernel_program` from values of a vertex.
 
     A view of one alias has no vertex; its rows are walked as if all met at one.
     """
     aliases = plan.vertices[vertex].aliases if plan.vertices else (0,)
+    nearer = plan.tree_from(aliases[0]) | dict.fromkeys(aliases, Nearer(AT_VERTEX, vertex))
+    entered = on_the_way(AT_VERTEX, nearer, places_read(plan))
     first = [Enter(alias, vertex) for alias in aliases]
     steps = Arrangement(plan, ()).beyond(first, Bound(plan), entered)
     return Program(None, vertex, (), tuple(steps))
+
+
+def places_read(plan: Plan) -> Iterator[Source]:
+    """Yield where the values lie that the view shows, or that its residual predicates read."""
+    for wanted in (*(each.value for each in plan.definition.output), *plan.residuals):
+        yield from sources(plan, wanted)
 
 
 def needing_paths(plan: Plan, tests: Iterable[Expression]) -> Iterator[Expression]:
@@ -116,9 +136,11 @@ def aliases_tied(plan: Plan, conditions: Iterable[Expression]) -> set[int]:
     return {place.alias for each in wanted for place in sources(plan, each)}
 
 
-def on_the_way(plan: Plan, start: int, places: Iterable[Source]) -> frozenset[int]:
+def on_the_way(
+    start: int, nearer: Mapping[int, Nearer], places: Iterable[Source]
+) -> frozenset[int]:
     """Return the aliases to enter so that values are bound; a key is, once its vertex is."""
-    nearer, found = plan.tree_from(start), {start}
+    found = {start}
     for alias, vertex, _ in places:
         if alias != start and vertex == nearer[alias].vertex:
             alias = nearer[alias].alias

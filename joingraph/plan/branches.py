@@ -105,7 +105,7 @@ class Branches:
         columns = tuple(self.columns.get(group, ()))
         if columns or any(isinstance(each, List) for each in beyond):
             names = (self.plan.aliases[each].name for each in sorted(aliases))
-            return List(", ".join(names), columns, steps)
+            return List(steps, ", ".join(names), columns)
         return Weigh(steps)
 
     def entering(self, aliases: list[int]) -> Iterator[Step]:

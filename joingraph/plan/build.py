@@ -1,26 +1,22 @@
-"""Builds the plan of a view: what every alias keeps, and how the join tree is walked.
+"""Builds the plan of a view: the join tree, and what every alias keeps.
 
 In: a Definition. Out: a Plan, in which nothing is left to be looked up by name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
-
-import pyarrow as pa
+from collections.abc import Iterable, Sequence
 
 from joingraph.expressions.tree import Expression, aliases_of, columns_of
-from joingraph.plan.arrange import fanout_program, rows_program
-from joingraph.plan.branches import lists_program
-from joingraph.plan.classes import bare, cast_to, class_type, sort_conditions
+from joingraph.plan.classes import cast_to, class_type, sort_conditions
 from joingraph.plan.join_tree import Bundle, make_tree
+from joingraph.plan.kept_columns import key_slot
 from joingraph.plan.model import AliasPlan, Plan, Slot, Vertex
-from joingraph.sql.definition import Definition
+from joingraph.sql.definition import Alias, Definition
 
 
 def build(definition: Definition, kept: Iterable[Expression] = ()) -> Plan:
-    """Settle all that a view can settle before its first diff; `kept` is kept besides."""
+    """Return the plan of a view; `kept` are expressions to keep besides what the view needs."""
     index = {alias.name: i for i, alias in enumerate(definition.aliases)}
     found = sort_conditions(definition)
     classes = [{index[name]: each for name, each in members.items()} for members in found.classes]
@@ -31,16 +27,9 @@ def build(definition: Definition, kept: Iterable[Expression] = ()) -> Plan:
     for wanted in (*residuals, *(column.value for column in definition.output), *kept):
         keeper.keep(wanted)
     aliases = tuple(
-        AliasPlan(i, alias.name, alias.table, tuple(found.filters[alias.name]), *keeper.of(i))
-        for i, alias in enumerate(definition.aliases)
+        keeper.plan_of(alias, found.filters[alias.name]) for alias in definition.aliases
     )
-    plan = Plan(definition, aliases, vertices, residuals, keeper.slots)
-    return replace(
-        plan,
-        rows=tuple(rows_program(plan, alias.index) for alias in aliases),
-        fanouts=tuple(fanout_program(plan, alias.index) for alias in aliases),
-        lists=tuple(lists_program(plan, alias.index) for alias in aliases),
-    )
+    return Plan(definition, aliases, vertices, residuals, keeper.slots)
 
 
 def vertex_of(index: int, bundle: Bundle) -> Vertex:
@@ -79,30 +68,23 @@ class Keeper:
 
     def place(self, alias: int, part: Expression) -> Slot:
         """Find a part in the alias' keys; project it if no key can give it back exactly."""
-        for at, position, kind in self.key_places(alias, part):
-            if not pa.types.is_floating(kind):  # -0.0 and NaN are normalised in keys
-                return Slot(alias, at, position, kind)
-        self.projected[alias].append(part)
-        return Slot(alias, None, len(self.projected[alias]) - 1, part.type)
+        slot = key_slot(alias, self.vertices[alias], part)
+        if slot is None:
+            slot = Slot(alias, None, len(self.projected[alias]), part.type)
+            self.projected[alias].append(part)
+        return slot
 
-    def key_places(self, alias: int, part: Expression) -> Iterator[tuple[int, int, pa.DataType]]:
-        """Yield where an alias' keys hold a part: which vertex, which class, in which type."""
-        for at, vertex in enumerate(self.vertices[alias]):
-            seat = vertex.seat(alias)
-            for position, members in enumerate(vertex.members):
-                if members[seat] == bare(part):
-                    yield at, position, vertex.types[position]
-
-    def of(
-        self, alias: int
-    ) -> tuple[tuple[int, ...], tuple[tuple[Expression, ...], ...], tuple[Expression, ...]]:
-        """Return an alias' vertices, keys and projected expressions."""
-        mine = self.vertices[alias]
+    def plan_of(self, alias: Alias, conditions: Sequence[Expression]) -> AliasPlan:
+        """Return what an alias keeps of the rows that meet its conditions."""
+        index = self.index[alias.name]
+        mine = self.vertices[index]
         keys = tuple(
             tuple(
-                cast_to(members[vertex.seat(alias)], kind)
+                cast_to(members[vertex.seat(index)], kind)
                 for members, kind in zip(vertex.members, vertex.types, strict=True)
             )
             for vertex in mine
         )
-        return tuple(each.index for each in mine), keys, tuple(self.projected[alias])
+        vertices = tuple(each.index for each in mine)
+        kept = (tuple(conditions), vertices, keys, tuple(self.projected[index]))
+        return AliasPlan(index, alias.name, alias.table, *kept)

@@ -64,12 +64,9 @@ def null_safe_parts(condition: Expression) -> tuple[Expression, ...]:
     match condition:
         case Call("not_distinct", (left, right), kind) if not mixed(left, right):
             filler = Literal(zero(left.type), left.type)
-            nulls = (Call("is_null", (left,), kind), Call("is_null", (right,), kind))
-            values = (
-                Call("coalesce", (left, filler), left.type),
-                Call("coalesce", (right, filler), right.type),
-            )
-            return (Call("equal", nulls, kind), Call("equal", values, kind))
+            nulls = [Call("is_null", (side,), kind) for side in (left, right)]
+            values = [Call("coalesce", (side, filler), side.type) for side in (left, right)]
+            return (equal(*nulls), equal(*values))
         case _:
             return (condition,)
 
@@ -82,17 +79,17 @@ def mixed(left: Expression, right: Expression) -> bool:
 
 def zero(kind: pa.DataType) -> Value:
     """Return some value of a type; which one does not matter."""
-    if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        return "" if pa.types.is_string(kind) else b""
-    if pa.types.is_date(kind):
-        return dt.date(1970, 1, 1)
     if pa.types.is_timestamp(kind):
         return dt.datetime(1970, 1, 1, tzinfo=dt.UTC if kind.tz else None)
     if pa.types.is_decimal(kind):
         return Decimal(0)
-    if pa.types.is_floating(kind):
-        return 0.0
-    return False if pa.types.is_boolean(kind) else 0
+    others: dict[pa.DataType, Value] = {
+        pa.string(): "",
+        pa.binary(): b"",
+        pa.date32(): dt.date(1970, 1, 1),
+        pa.bool_(): False,
+    }
+    return others.get(kind, 0.0 if pa.types.is_floating(kind) else 0)
 
 
 def merge(groups: list[list[Expression]], condition: Expression) -> bool:
@@ -111,7 +108,7 @@ def merge(groups: list[list[Expression]], condition: Expression) -> bool:
 
 
 def bare(member: Expression) -> Expression:
-    """Take away casts that lose nothing: the class finds its common type by itself."""
+    """Remove casts that lose nothing: the class finds its common type by itself."""
     while (
         isinstance(member, Call)
         and member.function == "cast"
@@ -157,7 +154,7 @@ def equal(left: Expression, right: Expression) -> Expression:
 
 
 def spread_constants(members: dict[str, Expression], filters: dict[str, list[Expression]]) -> None:
-    """Repeat what a filter says of one member and constants for the others of its class.
+    """Repeat a filter that compares one member with constants for the others of its class.
 
     Rows that could only meet filtered rows then never enter the graph.
     """
@@ -168,9 +165,9 @@ def spread_constants(members: dict[str, Expression], filters: dict[str, list[Exp
         for condition in known[alias]:
             if compares_with_constants(condition, member):
                 for other in members.keys() - {alias}:
-                    said = said_of(condition, cast_to(members[other], kind))
-                    if said not in filters[other]:
-                        filters[other].append(said)
+                    repeated = with_member(condition, cast_to(members[other], kind))
+                    if repeated not in filters[other]:
+                        filters[other].append(repeated)
 
 
 def compares_with_constants(condition: Expression, member: Expression) -> bool:
@@ -181,8 +178,8 @@ def compares_with_constants(condition: Expression, member: Expression) -> bool:
     return [bare(arg) for arg in changing] == [member]
 
 
-def said_of(condition: Expression, other: Expression) -> Expression:
-    """Return the same of another member: the constants widen to that member's type."""
+def with_member(condition: Expression, other: Expression) -> Expression:
+    """Return a comparison of another member: the constants widen to that member's type."""
     assert isinstance(condition, Call), "only comparisons spread"
     args = (
         widened(arg, other.type) if isinstance(arg, Literal) else other for arg in condition.args

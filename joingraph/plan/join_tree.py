@@ -12,6 +12,7 @@ same classes and touch are one vertex. Parts that share nothing meet at the empt
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -47,12 +48,8 @@ def spanning_tree(count: int, classes: Sequence[Class]) -> nx.Graph[int]:
     """Span the aliases by the edges that share the most classes; unconnected parts by any edge."""
     shared: nx.Graph[int] = nx.Graph()
     shared.add_nodes_from(range(count))
-    for members in classes:
-        ordered = sorted(members)
-        for at, one in enumerate(ordered):
-            for other in ordered[at + 1 :]:
-                weight = shared.get_edge_data(one, other, {"weight": 0})["weight"]
-                shared.add_edge(one, other, weight=weight + 1)
+    pairs = Counter(pair for each in classes for pair in itertools.combinations(sorted(each), 2))
+    shared.add_weighted_edges_from((*pair, count) for pair, count in pairs.items())
     tree: nx.Graph[int] = nx.maximum_spanning_tree(shared)
     hub, *others = (min(part) for part in nx.connected_components(tree))
     tree.add_edges_from((hub, other) for other in others)
@@ -67,7 +64,7 @@ def connected_parts(tree: nx.Graph[int], members: Class) -> list[Class]:
 
 
 def agreements(parts: Sequence[Class]) -> list[Expression]:
-    """Say that the pieces of one class agree, each with the one before."""
+    """Return the equalities by which the pieces of one class agree, each with the one before."""
     heads = [next(iter(part.values())) for part in parts]
     kind = class_type(heads)
     assert kind is not None, "the pieces come from one class"

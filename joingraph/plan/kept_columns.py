@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
@@ -10,29 +10,31 @@ from joingraph.expressions.evaluate import LAZY_SAFE
 from joingraph.expressions.functions import SAFE
 from joingraph.expressions.tree import Call, Column, Expression
 from joingraph.plan.classes import bare
-from joingraph.plan.model import AliasPlan, Plan, Slot
+from joingraph.plan.model import AliasPlan, Plan, Slot, Vertex
 
 
 def kept_slot(plan: Plan, alias: AliasPlan, column: Column) -> Slot | None:
     """Find the place of a column: among what paths read, else in a key that holds it exactly."""
-    if column in plan.slots:
-        return plan.slots[column]
-    for place, key in enumerate(alias.keys):
-        for position, each in enumerate(key):
-            kind = plan.vertices[alias.vertices[place]].types[position]
-            if bare(each) == column and not pa.types.is_floating(kind):
-                return Slot(alias.index, place, position, kind)
+    vertices = [plan.vertices[vertex] for vertex in alias.vertices]
+    return plan.slots.get(column) or key_slot(alias.index, vertices, column)
+
+
+def key_slot(alias: int, vertices: Sequence[Vertex], part: Expression) -> Slot | None:
+    """Find a part among an alias' keys at its vertices, in one that gives it back exactly."""
+    for place, vertex in enumerate(vertices):
+        seat = vertex.seat(alias)
+        for position, (members, kind) in enumerate(zip(vertex.members, vertex.types, strict=True)):
+            # -0.0 and NaN are normalised in keys
+            if members[seat] == bare(part) and not pa.types.is_floating(kind):
+                return Slot(alias, place, position, kind)
     return None
 
 
 def key_slots(plan: Plan, alias: AliasPlan) -> tuple[Slot, ...]:
     """Find where an alias keeps its table's key."""
-    table = plan.definition.tables[alias.table]
-    slots = []
-    for name in table.key:
-        slot = kept_slot(plan, alias, Column(alias.name, name, table.schema.field(name).type))
-        assert slot is not None, "the plan was made to keep the keys of indexed tables"
-        slots.append(slot)
+    columns = plan.definition.key_columns(alias.name, alias.table)
+    slots = [slot for column in columns if (slot := kept_slot(plan, alias, column))]
+    assert len(slots) == len(columns), "the plan was made to keep the keys of indexed tables"
     return tuple(slots)
 
 

@@ -7,7 +7,7 @@
     keys      F: (F.userId)      T: (T.userId) (T.tweetId)     R: (R.retweetTweetId)
     projected F: [F.followerId]  T: []                         R: [R.userId]
     slots     T.tweetId = T's key at v1;   F.followerId = F's projected 0;   ...
-    rows      from T: enter F at v0, enter R at v1;   from F: enter T at v0, enter R at v1; ...
+    program   from T: enter F at v0, enter R at v1;   from F: enter T at v0, enter R at v1; ...
 
 An alias' kept attributes are its keys and its projected ones; everything else is dropped by the
 filter. An attribute that can be had from a key without loss is not projected again.
@@ -17,8 +17,9 @@ Aliases and vertices are named by their index in the plan everywhere after this 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -26,6 +27,10 @@ import pyarrow as pa
 from joingraph.expressions.tree import Expression
 from joingraph.plan.program import Program
 from joingraph.sql.definition import Definition
+
+READS_MAX = 32  # programs of reads that are kept: one holds its conditions, which may be long lists
+
+Maker = Callable[..., Program]  # of a plan, a start, and what is asked for, all of it hashable
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +79,31 @@ class Nearer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A view's plan; `rows`, `fanouts` and `lists` are the programs of diffs, by alias."""
+    """A view's plan, and the programs that were made of it (plan/arrange.py, plan/branches.py)."""
 
     definition: Definition
     aliases: tuple[AliasPlan, ...]
     vertices: tuple[Vertex, ...]
     residuals: tuple[Expression, ...]
     slots: Mapping[Expression, Slot]
-    rows: tuple[Program, ...] = ()
-    fanouts: tuple[Program, ...] = ()
-    lists: tuple[Program, ...] = ()
+    _of_aliases: Maker = field(init=False, repr=False, compare=False)
+    _of_reads: Maker = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        def made(make: Maker, start: int, asked: tuple[Hashable, ...]) -> Program:
+            return make(self, start, *asked)
+
+        object.__setattr__(self, "_of_aliases", cache(made))
+        object.__setattr__(self, "_of_reads", lru_cache(READS_MAX)(made))
+
+    def program(self, make: Maker, start: int, *asked: Hashable) -> Program:
+        """Return a program from an alias, made when it is first asked for; threads may ask.
+
+        A view of 256 aliases has hundreds of programs, of which most graphs take a few. Those of
+        reads, which are asked for more than the alias, are kept for the last few reads.
+        """
+        kept = self._of_reads if asked else self._of_aliases
+        return kept(make, start, asked)
 
     def tree_from(self, start: int) -> dict[int, Nearer]:
         """Return the join tree as seen from an alias: every other one, nearest first."""

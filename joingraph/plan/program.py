@@ -19,7 +19,7 @@ path's. It does not say where paths go, either: the caller takes as many as it w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from joingraph.expressions.tree import Expression
@@ -45,40 +45,33 @@ class Test:
 
 
 @dataclass(frozen=True, slots=True)
-class Weigh:
-    """Multiply a path by the sum over the paths of its own steps; 0 drops it.
-
-    The first step is an Enter. The sum depends on the value it leaves from, and else on the start
-    alone.
-    """
+class Side:
+    """A step with steps of its own, of which the first enters an alias."""
 
     steps: tuple[Step, ...]
 
     @property
     def enter(self) -> Enter:
         """The step that begins the side."""
-        return entry_of(self.steps)
+        first = self.steps[0]
+        assert isinstance(first, Enter), "a side begins where it is entered"
+        return first
 
 
 @dataclass(frozen=True, slots=True)
-class List:
+class Weigh(Side):
+    """Multiply a path by the sum over the paths of its own steps; 0 drops it.
+
+    The sum depends on the value that the first step leaves from, and else on the start alone.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class List(Side):
     """Attach the paths of its own steps to a path, as a list; an empty list drops the path."""
 
     name: str
     columns: tuple[int, ...]  # of the view, which the list shows
-    steps: tuple[Step, ...]
-
-    @property
-    def enter(self) -> Enter:
-        """The step that begins the side."""
-        return entry_of(self.steps)
-
-
-def entry_of(steps: Sequence[Step]) -> Enter:
-    """Return the step that enters a side."""
-    first = steps[0]
-    assert isinstance(first, Enter), "a side begins where it is entered"
-    return first
 
 
 Step = Enter | Test | Weigh | List
@@ -104,10 +97,5 @@ class Program:
 
     def without(self, tests: Collection[Expression]) -> Program:
         """Return the program with some predicates left out that come behind all else."""
-        left = (each for each in self.steps if not is_test_of(each, tests))
-        return replace(self, steps=tuple(left))
-
-
-def is_test_of(step: Step, predicates: Collection[Expression]) -> bool:
-    """True if a step tests one of some predicates."""
-    return isinstance(step, Test) and step.predicate in predicates
+        left_out = {Test(each) for each in tests}
+        return replace(self, steps=tuple(each for each in self.steps if each not in left_out))

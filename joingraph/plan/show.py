@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import networkx as nx
 
 from joingraph.expressions.show import show
 from joingraph.expressions.types import sql_name
 from joingraph.plan.keys.keyed import idiff_lines
-from joingraph.plan.model import AliasPlan, Plan, Vertex
+from joingraph.plan.model import AliasPlan, Nearer, Plan, Vertex
 
 PRODUCT = "<>"  # how the empty vertex is written
 
@@ -23,20 +23,17 @@ def vertex_name(plan: Plan, vertex: Vertex) -> str:
 
 def explain(plan: Plan) -> str:
     """Write the plan section by section."""
+    output = [
+        f"{each.name} {sql_name(each.value.type)} = {show(each.value)}"
+        for each in plan.definition.output
+    ]
+    vertices = [f"v{vertex.index}  {vertex_name(plan, vertex)}" for vertex in plan.vertices]
+    tree = tree_lines(plan, lambda alias: plan.aliases[alias].name, lambda way: f"v{way.vertex}")
     sections = [
-        (
-            "output",
-            [
-                f"{each.name} {sql_name(each.value.type)} = {show(each.value)}"
-                for each in plan.definition.output
-            ],
-        ),
-        ("aliases", [line for alias in plan.aliases for line in alias_lines(plan, alias)]),
-        (
-            "join vertices",
-            [f"v{vertex.index}  {vertex_name(plan, vertex)}" for vertex in plan.vertices],
-        ),
-        ("join tree", list(tree_lines(plan))),
+        ("output", output),
+        ("aliases", [line for alias in plan.aliases for line in alias_lines(alias)]),
+        ("join vertices", vertices),
+        ("join tree", list(tree)),
         ("residual predicates (checked on the path)", [show(each) for each in plan.residuals]),
         ("i-diffs", list(idiff_lines(plan))),
     ]
@@ -47,10 +44,9 @@ def explain(plan: Plan) -> str:
     return "\n".join([title + "\n", *parts])
 
 
-def alias_lines(plan: Plan, alias: AliasPlan) -> Iterator[str]:
+def alias_lines(alias: AliasPlan) -> Iterator[str]:
     """Yield what an alias keeps of its table, and which rows."""
-    table = "" if alias.name == alias.table else f" = {alias.table}"
-    yield f"{alias.name}{table}"
+    yield alias_title(alias)
     if alias.conditions:
         yield "    filter     " + " AND ".join(map(show, alias.conditions))
     for vertex, key in zip(alias.vertices, alias.keys, strict=True):
@@ -59,7 +55,9 @@ def alias_lines(plan: Plan, alias: AliasPlan) -> Iterator[str]:
         yield "    projected  " + ", ".join(map(show, alias.projected))
 
 
-def tree_lines(plan: Plan) -> Iterator[str]:
+def tree_lines(
+    plan: Plan, label: Callable[[int], str], edge: Callable[[Nearer], str]
+) -> Iterator[str]:
     """Draw the join tree from the first alias on, each other one below the one it hangs on."""
     tree = plan.tree_from(0)
 
@@ -67,10 +65,10 @@ def tree_lines(plan: Plan) -> Iterator[str]:
         aliases = [alias for alias, nearer in tree.items() if nearer.alias == near]
         for alias in aliases:
             branch, carry = ("└─", "   ") if alias == aliases[-1] else ("├─", "│  ")
-            yield f"{indent}{branch} v{tree[alias].vertex} ─ {plan.aliases[alias].name}"
+            yield f"{indent}{branch} {edge(tree[alias])} ─ {label(alias)}"
             yield from below(alias, indent + carry)
 
-    yield plan.aliases[0].name
+    yield label(0)
     yield from below(0, "")
 
 

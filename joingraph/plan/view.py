@@ -15,11 +15,11 @@ from joingraph.sql.ddl.tables import declare_all
 from joingraph.tables.table import Table
 
 
-def check_view(asked: str, given: object) -> None:
-    """Raise TypeError if a caller gave something else for a view."""
-    if not isinstance(given, View):
+def check_view(call: str, view: object) -> None:
+    """Raise TypeError if a call's argument is no view."""
+    if not isinstance(view, View):
         raise TypeError(
-            f"{asked} takes a joingraph.View, found {type(given).__name__}; write View(sql, tables)"
+            f"{call} takes a joingraph.View, found {type(view).__name__}; write View(sql, tables)"
         )
 
 
@@ -73,10 +73,9 @@ class View:
         return explain(self.plan)
 
     def kernels(self) -> dict[str, str]:
-        """Show the code that joingraph writes for this view and compiles, by alias and kernel."""
-        found: dict[str, str] = import_module("joingraph.engines.codegen.show").kernels_of(
-            self.plan
-        )
+        """Return the code that joingraph writes for this view and compiles, by alias and kernel."""
+        show = import_module("joingraph.engines.codegen.show")  # its room stands above this one
+        found: dict[str, str] = show.kernels_of(self.plan)
         return found
 
     def to_mermaid(self) -> str:

@@ -11,7 +11,7 @@ a constant may be compared after it was brought to the type of the key or the in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import Any, NamedTuple
@@ -71,15 +71,18 @@ class InOrder(NamedTuple):
 
 Way = Everyone | AtVertex | AtIndex | InOrder
 Indexes = Mapping[str, Expression]  # indexed output columns, and what they stand for
-Facts = Mapping[Expression, list[Literal]]  # what a conjunct says a value must be one of
+Facts = Mapping[Expression, list[Literal]]  # the constants of which a value must be one
 
 
-def choose(plan: Plan, reading: Reading, indexes: Indexes, size: Callable[[Way], int]) -> Way:
+def choose(plan: Plan, reading: Reading, indexed: Iterable[str], size: Callable[[Way], int]) -> Way:
     """Choose where a read starts: where an index leads if one does, and there with the fewest.
 
-    With a limit, an alias whose columns alone give the order goes first: sorted, its starts give
-    the rows in order, and the walk ends with the last row wanted.
+    `indexed` are the output columns that have an index. With a limit, an alias whose columns alone
+    give the order goes first: sorted, its starts give the rows in order, and the walk ends with the
+    last row wanted.
     """
+    outputs = {each.name: each.value for each in plan.definition.output}
+    indexes = {column: outputs[column] for column in indexed}
     sorter = sorting_alias(plan, reading)
     seeks: list[Way] = list(at_vertices(plan, reading.conditions))
     seeks += at_indexes(plan, reading, indexes)
@@ -114,13 +117,13 @@ def at_vertices(plan: Plan, conditions: Sequence[Expression]) -> Iterator[AtVert
     """Yield the starts at vertices whose every class is compared with constants."""
     facts = spread(plan, facts_of(conditions))
     for vertex in plan.vertices:
-        told = [
+        choices = [
             [key_words(facts[member], kind) for member in members if member in facts]
             for members, kind in zip(vertex.members, vertex.types, strict=True)
         ]
-        if not told or not all(told):
+        if not choices or not all(choices):
             continue
-        least = [min(words, key=len) for words in told]
+        least = [min(words, key=len) for words in choices]
         if prod(map(len, least)) <= KEYS_MAX:
             for alias in vertex.aliases:
                 yield AtVertex(alias, vertex.index, tuple(product(*least)))
@@ -145,23 +148,23 @@ def facts_of(conditions: Sequence[Expression]) -> Facts:
     """Collect which values must equal one of some constants; the shortest list of each."""
     facts: dict[Expression, list[Literal]] = {}
     for condition in conditions:
-        said = equalities(condition)
-        if said is not None:
-            subject, constants = said
+        found = equalities(condition)
+        if found is not None:
+            subject, constants = found
             if subject not in facts or len(constants) < len(facts[subject]):
                 facts[subject] = constants
     return facts
 
 
 def spread(plan: Plan, facts: Facts) -> Facts:
-    """Repeat what is said of one member of a class for the others, from vertex to vertex."""
+    """Repeat the constants of one member of a class for the others, from vertex to vertex."""
     known = dict(facts)
     classes = [members for vertex in plan.vertices for members in vertex.members]
     for _ in classes:  # a class may be at several vertices; the last turn changes nothing
         for members in classes:
-            said = [known[member] for member in members if member in known]
-            if said:
-                known |= {member: said[0] for member in members if member not in known}
+            constants = next((known[member] for member in members if member in known), None)
+            if constants is not None:
+                known |= {member: constants for member in members if member not in known}
     return known
 
 
@@ -174,17 +177,17 @@ def equalities(condition: Expression) -> tuple[Expression, list[Literal]] | None
             constants = [each for each in others if isinstance(each, Literal)]
             return (bare(subject), constants) if len(constants) == len(others) else None
         case Call("or", parts):
-            said = [equalities(part) for part in parts if not is_never_true(part)]
-            subjects = {None if each is None else each[0] for each in said}
-            if len(subjects) == 1 and said[0] is not None:
-                return said[0][0], [one for each in said if each for one in each[1]]
+            found = [equalities(part) for part in parts if not is_never_true(part)]
+            subjects = {None if each is None else each[0] for each in found}
+            if len(subjects) == 1 and found[0] is not None:
+                return found[0][0], [one for each in found if each for one in each[1]]
         case _:
             pass
     return None
 
 
 def is_never_true(condition: Expression) -> bool:
-    """Hold for the constants FALSE and NULL, which add nothing to an OR."""
+    """True for the constants FALSE and NULL, which add nothing to an OR."""
     return isinstance(condition, Literal) and not condition.value
 
 
@@ -202,7 +205,7 @@ def key_words(constants: Sequence[Literal], kind: pa.DataType) -> list[Word]:
 
 
 def range_of(conditions: Sequence[Expression], subject: Expression) -> Span:
-    """Intersect what conjuncts say about how large a value is."""
+    """Return the span in which conjuncts hold a value."""
     span = Span(None, None)
     for condition in conditions:
         match condition:
@@ -225,7 +228,7 @@ MIRRORED = {
 
 
 def narrowed(span: Span, sign: str, value: Any) -> Span:
-    """Take one more bound into account; NULL bounds nothing, its condition finds no row anyway."""
+    """Intersect a span with one more bound; NULL bounds nothing: its condition finds no row."""
     if value is None:
         return span
     without = sign in ("less", "greater")

@@ -26,18 +26,18 @@ def bind_expiry(plan: Plan, table: Table, where: object) -> Conditions:
     """Bind a condition for every alias of a table; refuse one that an alias cannot decide."""
     columns = [Column(table.name, field.name, field.type) for field in table.schema]
     output = tuple(Output(column.name, column) for column in columns)
-    asked = bind_where(where, replace(plan.definition, name=table.name, output=output))
+    conditions = bind_where(where, replace(plan.definition, name=table.name, output=output))
     found = {}
     for alias in plan.aliases:
         if alias.table == table.name:
-            found[alias.index] = tuple(of_alias(each, alias) for each in asked)
+            found[alias.index] = tuple(of_alias(each, alias) for each in conditions)
             for column in dict.fromkeys(c for each in found[alias.index] for c in columns_of(each)):
                 check_kept(plan, alias, column)
     return found
 
 
 def of_alias(condition: Expression, alias: AliasPlan) -> Expression:
-    """Say of an alias what was said of its table."""
+    """Return a condition on a table as one on an alias of it."""
     match condition:
         case Column(_, name, type):
             return Column(alias.name, name, type)

@@ -44,7 +44,7 @@ def ask(definition: Definition, row: object, question: str) -> Asked:
 
 
 def condition(output: Output, value: Value) -> Expression:
-    """Say that a column has a value."""
+    """Return the condition that a column has a value."""
     if value is None:
         return Call("is_null", (output.value,), pa.bool_())
     return Call("equal", (output.value, Literal(value, output.value.type)), pa.bool_())
@@ -66,7 +66,6 @@ def contradictions(plan: Plan, asked: Asked) -> Iterator[tuple[Expression, Expre
     facts = facts_of(asked.conditions)
     for vertex in plan.vertices:
         for members, kind in zip(vertex.members, vertex.types, strict=True):
-            told = [member for member in members if member in facts]
-            for one, other in pairwise(told):
+            for one, other in pairwise(member for member in members if member in facts):
                 if key_words(facts[one], kind) != key_words(facts[other], kind):
                     yield one, other

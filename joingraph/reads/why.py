@@ -9,7 +9,7 @@ and types of the base tables' columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -18,7 +18,8 @@ from joingraph.expressions.show import show
 from joingraph.expressions.tree import Column, Expression, Value
 from joingraph.expressions.words import Word, from_words
 from joingraph.plan.classes import bare
-from joingraph.plan.model import Plan
+from joingraph.plan.model import Nearer, Plan
+from joingraph.plan.show import tree_lines
 
 
 class Kept(NamedTuple):
@@ -47,24 +48,20 @@ class WhyPath(dict[str, dict[str, Value]]):
         return prod(self.counts.values())
 
     def __str__(self) -> str:
-        return "\n".join(self._lines(0, "", ""))
+        return "\n".join(tree_lines(self._plan, self._row_text, self._words_between))
 
-    def _lines(self, alias: int, start: str, indent: str) -> Iterator[str]:
-        """Draw an alias and, below it, the aliases the path meets from there."""
+    def _row_text(self, alias: int) -> str:
+        """Write what an alias keeps, and how often."""
         name = self._plan.aliases[alias].name
         values = ", ".join(
             f"{column} = {plain_text(value)}" for column, value in self[name].items()
         )
-        count = f" x{self.counts[name]}" if self.counts[name] > 1 else ""
-        yield f"{start}{name} ({values}){count}"
-        tree = self._plan.tree_from(0)
-        others = [each for each, nearer in tree.items() if nearer.alias == alias]
-        for other in others:
-            branch, carry = ("└─", "   ") if other == others[-1] else ("├─", "│  ")
-            place = self._plan.aliases[alias].vertices.index(tree[other].vertex)
-            words = ", ".join(map(str, self._path[alias].key[place]))
-            met = f"{indent}{branch} {{{words}}} ─ "
-            yield from self._lines(other, met, indent + carry)
+        return f"{name} ({values})" + (f" x{self.counts[name]}" if self.counts[name] > 1 else "")
+
+    def _words_between(self, nearer: Nearer) -> str:
+        """Write the vertex value by which an alias and the one before it meet."""
+        place = self._plan.aliases[nearer.alias].vertices.index(nearer.vertex)
+        return f"{{{', '.join(map(str, self._path[nearer.alias].key[place]))}}}"
 
 
 class Why(list[WhyPath]):

@@ -92,13 +92,13 @@ def reason(plan: Plan, asked: Asked, found: Break) -> str:
     """Return what broke."""
     match found:
         case NoRows(alias):
-            return nobody_text(plan, asked, alias)
+            return no_rows_text(plan, asked, alias)
         case Unequal(one, other):
             return f"{brief(show(one))} and {brief(show(other))} are equal in every row of the view"
         case Apart(near, alias, vertex):
             names = " and ".join(plan.aliases[each].name for each in sorted((near, alias)))
-            said = " and ".join(vertex_demands(plan, asked, vertex))
-            at = f"{vertex_name(plan, plan.vertices[vertex])}{f' where {said}' if said else ''}"
+            fixed = " and ".join(vertex_demands(plan, asked, vertex))
+            at = vertex_name(plan, plan.vertices[vertex]) + (f" where {fixed}" if fixed else "")
             return f"{names} have rows for it, but no two of them meet at {at}"
         case Untrue(test, false, null):
             if not aliases_of(test):
@@ -118,15 +118,15 @@ def outcome(false: int, null: int) -> str:
     return f"{'NULL' if null else 'FALSE'} on {paths}"
 
 
-def nobody_text(plan: Plan, asked: Asked, alias: int) -> str:
+def no_rows_text(plan: Plan, asked: Asked, alias: int) -> str:
     """Return what no row of an alias has, and which rows the graph does not hold.
 
     A base row with NULL in a join attribute joins nothing and is not kept, so the graph cannot
     know if there is one that has all else: the reader is told that it would not be held.
     """
     mine = plan.aliases[alias]
-    said = " and ".join(demands(plan, asked, alias))
-    text = f"no row of {mine.name}{f' with {said}' if said else ''} in the graph"
+    wanted = " and ".join(demands(plan, asked, alias))
+    text = f"no row of {mine.name}{f' with {wanted}' if wanted else ''} in the graph"
     held = [*map(show, mine.conditions), *not_null(plan, asked, mine)]
     return f"{text} (it holds only rows with {brief(' AND '.join(held))})" if held else text
 

@@ -5,41 +5,32 @@ pipeline(view, sources={"tweet": {"format": "parquet", "path": "data/tweet"}}, s
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from joingraph.common.errors import StoreError, ViewError
-from joingraph.common.names import quoted, suggest
+from joingraph.common.names import quoted
 from joingraph.pipeline.micro_batch import Driver, Line
 from joingraph.pipeline.model import FILES, FORMATS, ON_ERROR, Source
-from joingraph.pipeline.open_graph import Options, keep
+from joingraph.pipeline.open_graph import Options, open_outbox
 from joingraph.pipeline.report.status import Status
+from joingraph.pipeline.settings import NAME, hint
 from joingraph.pipeline.sinks.contract import Call, Memory, Sink
 from joingraph.plan.view import View
-from joingraph.spark.check_files import confirm
 from joingraph.spark.environment.session import session
-from joingraph.spark.feed import Feed
+from joingraph.spark.feed import one_stream
 from joingraph.spark.filters import pruned
 from joingraph.spark.run import AVAILABLE_NOW, Pipeline, Plan
+from joingraph.spark.sources.open import open_source
 from joingraph.tables.table import Table
 
 MODES = ("auto", "local")
-NAME = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 Sinks = Sink | Callable[..., object] | Mapping[str, Any] | Iterable[Any] | None
-
-
-class Graphs(NamedTuple):
-    """Where and how the graphs are kept."""
-
-    home: Path | None
-    engine: str
-    durability: str
 
 
 def pipeline(
@@ -64,33 +55,35 @@ def pipeline(
     `path`: the folder of graphs, checkpoint, dead letters and status; with it, a pipeline goes on
     where it stood.
     """
-    checked(mode, on_error, name)
+    check_options(mode, on_error, name)
     place = Path(path).absolute() if path is not None else None
-    kept, tables = narrowed([views] if isinstance(views, View) else list(views))
-    specified = specify(sources, tables)
-    graphs = Graphs(place, engine, durability)
-    lines = [line(view, specified, sinks_of(view, sink), graphs) for view in kept]
-    delta = any(each.format == "delta" for each in specified.values()) or needs_delta(lines)
-    spark = spark or session(delta=delta)
-    readers = {n: each for n, each in sources.items() if isinstance(each, DataFrame)}
-    feed = Feed(spark, [each.keeping.graph.view for each in lines], readers)
+    kept, tables = narrowed_views([views] if isinstance(views, View) else list(views))
+    specified = read_sources(sources, tables)
+    options = Options(place, engine, durability)
+    lines = [make_line(view, specified, name_sinks(view, sink), options) for view in kept]
+    all_sinks = [sink for each in lines for sink in each.sinks.values()]
+    spark = spark or session(delta=needs_delta(specified.values(), all_sinks))
+    opened = {
+        table: open_source(spark, source, tables[table], sources[table])
+        for table, source in specified.items()
+    }
+    stream = one_stream(opened, specified, tables, [each.outbox.graph.view for each in lines])
     home = place or Path(tempfile.mkdtemp(prefix="joingraph-"))
-    stream, check = feed.stream(specified, tables), confirm(specified, tables)
-    plan = Plan(name, specified, tables, stream, home / "checkpoint", trigger, check)
+    plan = Plan(name, stream, home / "checkpoint", trigger)
     dead = home / "dead_letters" if on_error == "dead_letter" else None
     return Pipeline(plan, Driver(specified, tables, lines, dead), Status(home / "status.json"))
 
 
-def narrowed(views: list[View]) -> tuple[list[View], dict[str, Table]]:
+def narrowed_views(views: list[View]) -> tuple[list[View], dict[str, Table]]:
     """Leave out the columns that no view reads, and make the views over what is left."""
     if len({view.name for view in views}) < len(views) or not views:
         raise ViewError("a pipeline takes one view or more, each with a name of its own")
     kept = [pruned(view) for view in views]
-    tables = merged(kept)
+    tables = tables_read(kept)
     return [View(view.sql, tables, view.dialect) for view in kept], tables
 
 
-def checked(mode: str, on_error: str, name: str) -> None:
+def check_options(mode: str, on_error: str, name: str) -> None:
     """Refuse options that are not known."""
     if mode not in MODES:
         raise StoreError(f"mode={mode!r} is not there; the graph runs in the driver: mode='local'")
@@ -100,18 +93,18 @@ def checked(mode: str, on_error: str, name: str) -> None:
         raise StoreError(f"name={name!r}: a pipeline's name is up to 60 letters, digits, - _ and .")
 
 
-def merged(views: Iterable[View]) -> dict[str, Table]:
+def tables_read(views: Iterable[View]) -> dict[str, Table]:
     """Return every base table with the columns that any of the views reads."""
     found: dict[str, Table] = {}
     for view in views:
         used = {alias.table for alias in view.definition.aliases}
         for table in (each for each in view.tables.values() if each.name in used):
             other = found.get(table.name, table)
-            found[table.name] = joined(other, table)
+            found[table.name] = with_columns_of(other, table)
     return found
 
 
-def joined(one: Table, other: Table) -> Table:
+def with_columns_of(one: Table, other: Table) -> Table:
     """Put the columns of two declarations of a table together."""
     schema = one.schema
     for field in other.schema:
@@ -126,15 +119,14 @@ def joined(one: Table, other: Table) -> Table:
     return Table(one.name, schema, one.key or other.key)
 
 
-def specify(sources: Mapping[str, object], tables: Mapping[str, Table]) -> dict[str, Source]:
+def read_sources(sources: Mapping[str, object], tables: Mapping[str, Table]) -> dict[str, Source]:
     """Read what each source is."""
     found: dict[str, Source] = {}
-    for name, said in sources.items():
+    for name, described in sources.items():
         if name not in tables:
-            near = suggest(name, tables)
-            hint = f"; did you mean {quoted(near)}?" if near else ""
-            raise StoreError(f"sources: no view reads a table {quoted(name)}{hint}")
-        found[name] = source_of(name, said)
+            near = hint(name, tables)
+            raise StoreError(f"sources: no view reads a table {quoted(name)}{near}")
+        found[name] = source_of(name, described)
         if found[name].by_key and not tables[name].key:
             raise StoreError(
                 f'sources: {name} has before = "key" and declares no key; add PRIMARY KEY (...)'
@@ -145,37 +137,34 @@ def specify(sources: Mapping[str, object], tables: Mapping[str, Table]) -> dict[
     return found
 
 
-def source_of(name: str, said: Any) -> Source:
+def source_of(name: str, described: Any) -> Source:
     """Read one source."""
-    if isinstance(said, Source):
-        return replace(said, table=name)
-    if isinstance(said, DataFrame):
+    if isinstance(described, Source):
+        return replace(described, table=name)
+    if isinstance(described, DataFrame):
         return Source(name, "dataframe")
-    if isinstance(said, (list, tuple)) and len(said) == 2 and isinstance(said[0], DataFrame):
-        return replace(source_of(name, {"format": "dataframe", **said[1]}), table=name)
-    if not isinstance(said, Mapping):
+    if not isinstance(described, Mapping):
         raise StoreError(
             f"sources: {name} is a streaming DataFrame or a dict with `format` and `path`, found "
-            f"{type(said).__name__}"
+            f"{type(described).__name__}"
         )
     known = {field.name for field in fields(Source)} - {"table"}
-    for key in said:
+    for key in described:
         if key not in known:
-            near = suggest(str(key), known)
-            hint = f"; did you mean {quoted(near)}?" if near else f"; it has {', '.join(known)}"
-            raise StoreError(f"sources: {name} has no field {key!r}{hint}")
-    if said.get("format") not in (*FORMATS, "dataframe"):
+            near = hint(str(key), known, f"; it has {', '.join(known)}")
+            raise StoreError(f"sources: {name} has no field {key!r}{near}")
+    if described.get("format") not in FORMATS:
         raise StoreError(
-            f"sources: {name} has the format {said.get('format')!r}; choose one of "
+            f"sources: {name} has the format {described.get('format')!r}; choose one of "
             f"{', '.join(FORMATS)}"
         )
-    found = Source(table=name, **said)
+    found = Source(table=name, **described)
     is_local = found.format in FILES and "://" not in found.path
     # Spark's process may have begun in another folder than the one we are in.
     return replace(found, path=str(Path(found.path).absolute())) if is_local else found
 
 
-def sinks_of(view: View, sink: Sinks) -> dict[str, Sink]:
+def name_sinks(view: View, sink: Sinks) -> dict[str, Sink]:
     """Return the sinks of a view, each under a name."""
     if isinstance(sink, Mapping):
         sink = sink.get(view.name)
@@ -189,13 +178,15 @@ def sinks_of(view: View, sink: Sinks) -> dict[str, Sink]:
     return {f"{view.name}.{number}.{type(s).__name__}": s for number, s in enumerate(sinks)}
 
 
-def needs_delta(lines: Iterable[Line]) -> bool:
-    """True if any sink writes Delta."""
-    return any(getattr(sink, "delta", False) for line in lines for sink in line.sinks.values())
+def needs_delta(sources: Iterable[Source], sinks: Iterable[Sink]) -> bool:
+    """True if any source or sink is a Delta table."""
+    return any(each.format == "delta" for each in sources) or any(
+        getattr(sink, "delta", False) for sink in sinks
+    )
 
 
-def line(
-    view: View, sources: Mapping[str, Source], sinks: Mapping[str, Sink], graphs: Graphs
+def make_line(
+    view: View, sources: Mapping[str, Source], sinks: Mapping[str, Sink], options: Options
 ) -> Line:
     """Make a view's graph, with its outbox and sinks."""
     used = {alias.table for alias in view.definition.aliases}
@@ -203,5 +194,5 @@ def line(
     # A row known by its key alone may never have passed the filter, and then it is not missed.
     missing = "skip" if keyed else "error"
     by_row = any(getattr(sink, "by_row", False) for sink in sinks.values())
-    options = Options(graphs.engine, missing, graphs.durability, keyed, by_row)
-    return Line(keep(view, graphs.home, options, list(sinks)), sinks)
+    options = options._replace(on_missing=missing, key_index=keyed, by_row=by_row)
+    return Line(open_outbox(view, options, list(sinks)), sinks)

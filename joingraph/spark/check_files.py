@@ -15,7 +15,7 @@ Spark has written into its checkpoint by then:
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -24,44 +24,37 @@ import pyarrow.parquet as pq
 from joingraph.common.errors import StoreError
 from joingraph.pipeline.model import Source
 from joingraph.pipeline.read_rows import File
-from joingraph.pipeline.report.eta import local
+from joingraph.pipeline.report.eta import local_path
 from joingraph.tables.table import Table
 
 PATTERN = frozenset("*?[]{}")
 
 
-def confirm(
-    sources: Mapping[str, Source], tables: Mapping[str, Table]
-) -> Callable[[Iterable[str]], None]:
-    """Make a check of files."""
-    columns = {
-        name: [*tables[name].schema.names, *([source.operation] if source.operation else [])]
+def check_files(
+    places: Iterable[str], sources: Mapping[str, Source], tables: Mapping[str, Table]
+) -> None:
+    """Refuse a micro-batch if one of its files would not be read as it is meant."""
+    folders = {
+        name: Path(source.path).resolve()
         for name, source in sources.items()
         if source.format == "parquet"
     }
-    folders = {name: Path(sources[name].path).resolve() for name in columns}
-
-    def check(places: Iterable[str]) -> None:
-        for place in places:
-            check_name(place)
-            path = local(place) if columns else None
-            if path is None:
-                continue
-            for name, folder in folders.items():
-                if path.is_relative_to(folder):
-                    check_file(name, path, columns[name])
-
-    return check
+    for place in places:
+        check_pattern(place)
+        path = local_path(place)
+        for name, folder in folders.items():
+            if path is not None and path.is_relative_to(folder):
+                check_columns(path, name, sources[name].columns(tables[name]))
 
 
-def new_files(checkpoint: Path, seen: dict[Path, int]) -> Iterator[File]:
+def new_files(checkpoint: Path, last_logs: dict[Path, int]) -> Iterator[File]:
     """Yield the files that Spark has noted since the last time, and note how far that is."""
     for folder in sorted((checkpoint / "sources").glob("*")):
-        last = seen.get(folder, -1)
+        last = last_logs.get(folder, -1)
         for log in folder.glob("[0-9]*"):
             number = int(log.name.removesuffix(".compact"))
             if number > last:
-                seen[folder] = max(number, seen.get(folder, -1))
+                last_logs[folder] = max(number, last_logs.get(folder, -1))
                 yield from files_in(log, number)
 
 
@@ -69,12 +62,12 @@ def files_in(log: Path, number: int) -> Iterator[File]:
     """Yield the files of one log; a compact one repeats the files of earlier ones."""
     for line in log.read_text(encoding="utf-8").splitlines():
         if line.startswith("{"):
-            said = json.loads(line)
-            if said.get("batchId") == number and "path" in said:
-                yield File(str(said["path"]), 1000 * int(said["timestamp"]))
+            entry = json.loads(line)
+            if entry.get("batchId") == number and "path" in entry:
+                yield File(str(entry["path"]), 1000 * int(entry["timestamp"]))
 
 
-def check_name(place: str) -> None:
+def check_pattern(place: str) -> None:
     """Refuse a name that Spark reads as a pattern."""
     name = unquote(place)
     found = sorted(PATTERN.intersection(name))
@@ -86,8 +79,8 @@ def check_name(place: str) -> None:
         )
 
 
-def check_file(name: str, path: Path, columns: list[str]) -> None:
-    """Look at one file's footer."""
+def check_columns(path: Path, name: str, columns: list[str]) -> None:
+    """Refuse a file of a table that lacks columns, by its footer; one that is gone has none."""
     try:
         there = pq.read_schema(path).names
     except FileNotFoundError:

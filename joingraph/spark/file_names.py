@@ -58,7 +58,7 @@ class Lanes:
             return found, {}
         numbers = pc.unique(found[NUMBER]).drop_null().to_pylist()
         if any(number not in self.files for number in numbers):
-            self.note(listed(rows.sparkSession, self.folders))
+            self.note(files_in_folders(rows.sparkSession, self.folders))
         if any(number not in self.files for number in numbers):
             raise StoreError(
                 f"a file that this micro-batch was read from is not in {', '.join(self.folders)} "
@@ -67,7 +67,7 @@ class Lanes:
         return found, {number: self.files[number] for number in numbers}
 
 
-def listed(spark: SparkSession, folders: Iterable[str]) -> Iterator[File]:
+def files_in_folders(spark: SparkSession, folders: Iterable[str]) -> Iterator[File]:
     """Yield the files of folders as Spark names them; it reads none of them."""
     reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
     for folder in folders:

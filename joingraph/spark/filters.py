@@ -48,7 +48,7 @@ MAKERS: Mapping[str, Make] = {
 
 
 def wanted(views: Iterable[View], table: Table) -> SparkColumn | None:
-    """Return which rows of a table matter to any of the views; None where all of them may."""
+    """Return a condition of the rows that matter to any view; None if all of them may."""
     aliases = [alias for view in views for alias in view.plan.aliases if alias.table == table.name]
     never_null = {field.name for field in table.schema if not field.nullable}
     conditions = [condition(alias, never_null) for alias in aliases]
@@ -57,10 +57,10 @@ def wanted(views: Iterable[View], table: Table) -> SparkColumn | None:
 
 
 def condition(alias: AliasPlan, never_null: AbstractSet[str]) -> SparkColumn | None:
-    """Return which rows pass an alias' filter, as far as Spark can tell; None where it cannot.
+    """Return a condition of the rows that pass an alias' filter; None if Spark cannot judge them.
 
-    A column that is declared NOT NULL is not asked: where it is NULL all the same, the row is
-    malformed, and to be told of.
+    A column that is declared NOT NULL is not tested: a row in which it is NULL all the same is
+    malformed, and the driver must get it.
     """
     parts: list[SparkColumn] = []
     for each in alias.conditions:
@@ -71,24 +71,24 @@ def condition(alias: AliasPlan, never_null: AbstractSet[str]) -> SparkColumn | N
     for key in (each for vertex in alias.keys for each in vertex):
         column = innermost(key)
         if column is not None and column.name not in never_null:
-            parts.append(F.col(quoted(column.name)).isNotNull())
+            parts.append(F.col(spark_name(column.name)).isNotNull())
     return reduce(and_, parts) if parts else None
 
 
 def innermost(key: Expression) -> Column | None:
-    """Find the column that a key is, or is a cast of: NULL exactly where the key is."""
+    """Return the column that a key is, or is a cast of: NULL exactly where the key is."""
     if isinstance(key, Call) and key.function == "cast":
         return innermost(key.args[0])
     return key if isinstance(key, Column) else None
 
 
 def translated(expression: Expression) -> SparkColumn | None:
-    """Make a Spark column of an expression; None where the two might differ."""
+    """Return a Spark column of an expression; None where the two might differ."""
     match expression:
         case Column(_, name, _):
-            return F.col(quoted(name))
+            return F.col(spark_name(name))
         case Literal():
-            return literal(expression)
+            return F.lit(expression.value).cast(spark_type(expression.type))
         case Call("cast", (inner,), type):
             made = translated(inner)
             return made.cast(spark_type(type)) if made is not None and widens(inner, type) else None
@@ -108,22 +108,9 @@ def widens(inner: Expression, type: pa.DataType) -> bool:
     return False
 
 
-def literal(expression: Literal) -> SparkColumn:
-    """Make a constant of exactly the type it has in the view."""
-    return F.lit(expression.value).cast(spark_type(expression.type))
-
-
-def quoted(name: str) -> str:
-    """Name a column so that Spark takes every character of it as it is."""
+def spark_name(name: str) -> str:
+    """Return a column's name, quoted so that Spark reads every character as it is."""
     return "`" + name.replace("`", "``") + "`"
-
-
-def used(view: View, table: Table) -> set[str]:
-    """Name the columns of a table that a view reads, and its key."""
-    aliases = {each.name for each in view.definition.aliases if each.table == table.name}
-    read = [*view.definition.conditions, *(each.value for each in view.definition.output)]
-    names = {each.name for one in read for each in columns_of(one) if each.alias in aliases}
-    return names | set(table.key)
 
 
 def pruned(view: View) -> View:
@@ -131,7 +118,7 @@ def pruned(view: View) -> View:
 
     Its text may name others, in a subquery that hands them on to no output; then all columns stay.
     """
-    tables = {name: narrow(view, table) for name, table in view.tables.items()}
+    tables = {name: narrow_table(view, table) for name, table in view.tables.items()}
     try:
         found = View(view.sql, tables, view.dialect)
     except ViewError:
@@ -144,8 +131,10 @@ def pruned(view: View) -> View:
     return found if same else view
 
 
-def narrow(view: View, table: Table) -> Table:
-    """Leave out the columns of a table that a view does not read."""
-    names = used(view, table)
-    fields = [field for field in table.schema if field.name in names]
+def narrow_table(view: View, table: Table) -> Table:
+    """Leave out the columns of a table that a view does not read; its key stays."""
+    aliases = {each.name for each in view.definition.aliases if each.table == table.name}
+    read = [*view.definition.conditions, *(each.value for each in view.definition.output)]
+    names = {each.name for one in read for each in columns_of(one) if each.alias in aliases}
+    fields = [field for field in table.schema if field.name in {*names, *table.key}]
     return Table(table.name, pa.schema(fields or [table.schema.field(0)]), table.key)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from pyspark.errors import StreamingQueryException
@@ -17,30 +16,26 @@ from pyspark.sql.streaming.query import StreamingQuery
 from joingraph.api.join_graph import JoinGraph
 from joingraph.common.errors import StoreError
 from joingraph.pipeline.micro_batch import Driver, Turn
-from joingraph.pipeline.model import WATCHED, Progress, Source
+from joingraph.pipeline.model import WATCHED, Progress
 from joingraph.pipeline.report.eta import Backlog
 from joingraph.pipeline.report.status import Status
-from joingraph.spark.check_files import new_files
+from joingraph.spark.check_files import check_files, new_files
 from joingraph.spark.feed import apart
 from joingraph.spark.file_names import Lanes
-from joingraph.spark.filters import quoted, wanted
+from joingraph.spark.filters import spark_name, wanted
 from joingraph.tables.batch import find_table
-from joingraph.tables.table import Table
 
 AVAILABLE_NOW = "available_now"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that a pipeline is made of, settled before it starts."""
+    """What Spark runs for a pipeline, settled before it starts."""
 
     name: str
-    sources: Mapping[str, Source]
-    tables: Mapping[str, Table]
     stream: DataFrame
     checkpoint: Path
     trigger: str
-    confirm: Callable[[Iterable[str]], None]  # of the files that a micro-batch brings
 
 
 class Pipeline:
@@ -54,14 +49,14 @@ class Pipeline:
         self.on_progress: Callable[[Progress], object] | None = None
         self._query: StreamingQuery | None = None
         self._failure: BaseException | None = None
-        watched = (each.path for each in plan.sources.values() if each.format in WATCHED)
+        watched = (each.path for each in driver.sources.values() if each.format in WATCHED)
         self._lanes, self._logs = Lanes(watched), dict[Path, int]()
         self.backlog: Backlog | None = None
 
     @property
     def graphs(self) -> dict[str, JoinGraph]:
         """The graphs, by the names of their views."""
-        graphs = [line.keeping.graph for line in self.driver.lines]
+        graphs = [line.outbox.graph for line in self.driver.lines]
         return {graph.view.name: graph for graph in graphs}
 
     @property
@@ -79,7 +74,7 @@ class Pipeline:
         self.driver.open()
         if self.plan.trigger == AVAILABLE_NOW:
             done = new_files(self.plan.checkpoint, {})
-            self.backlog = Backlog(self.plan.sources.values(), (file.name for file in done))
+            self.backlog = Backlog(self.driver.sources.values(), (file.name for file in done))
         writer = self.plan.stream.writeStream.queryName(self.plan.name)
         writer = writer.foreachBatch(self._take)
         writer = writer.option("checkpointLocation", str(self.plan.checkpoint))
@@ -99,10 +94,10 @@ class Pipeline:
         """
         views = [graph.view for graph in self.graphs.values()]
         for name, rows in tables.items():
-            table = find_table(name, self.plan.tables)
+            table = find_table(name, self.driver.tables)
             matters = wanted(views, table)
             kept = rows if matters is None else rows.filter(matters)
-            self.driver.load(table, kept.select(*map(quoted, table.schema.names)).toArrow())
+            self.driver.load(table, kept.select(*map(spark_name, table.schema.names)).toArrow())
         return self
 
     def run(self, seconds: float | None = None) -> Self:
@@ -115,7 +110,7 @@ class Pipeline:
         return self
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the end, or for so many seconds; tell whether it has ended."""
+        """Wait for the end, or for so many seconds; return whether it has ended."""
         assert self._query is not None, "a pipeline is started before it is waited for"
         try:
             if seconds is None:
@@ -149,10 +144,10 @@ class Pipeline:
             begin = time.perf_counter()
             files = list(new_files(self.plan.checkpoint, self._logs))
             places = [file.name for file in files]
-            self.plan.confirm(places)
+            check_files(places, self.driver.sources, self.driver.tables)
             self._lanes.note(files)
             arrow, known = self._lanes.collect(rows)
-            arrived = apart(arrow, self.plan.sources, self.plan.tables, known)
+            arrived = apart(arrow, self.driver.sources, self.driver.tables, known)
             turn = Turn(query_id(self.plan.checkpoint), batch)
             progress = self.driver.take(turn, arrived)
             if self.backlog:
@@ -168,16 +163,11 @@ class Pipeline:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
 
 def query_id(checkpoint: Path) -> str:
     """Read the number that Spark gave the query when its checkpoint was made."""
-    said: dict[str, Any] = json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))
-    return str(said["id"])
+    metadata: dict[str, Any] = json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))
+    return str(metadata["id"])

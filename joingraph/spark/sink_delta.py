@@ -3,9 +3,9 @@
     diffs   columns of the view, _change_type, _count, _seq, _diff     appended, a batch a commit
     view    columns of the view, _count                                a row once, with its count
 
-Where base rows were updated or deleted whose key the view has, MERGE goes by i-diffs (merging).
-Delta remembers the last (sink, batch) that a table took, in the commit itself, and passes over
-one that comes again.
+Where base rows were updated or deleted whose key the view has, MERGE goes by i-diffs
+(joingraph/pipeline/sinks/merge.py). Delta remembers the last (sink, batch) that a table took, in
+the commit itself, and passes over one that comes again.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ import pyarrow as pa
 from delta.tables import DeltaTable
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StringType
 
 from joingraph.common.errors import StoreError
 from joingraph.pipeline.sinks.contract import EXACTLY_ONCE
 from joingraph.pipeline.sinks.merge import DELETE, ROW, UPDATE, merge_of
 from joingraph.plan.view import View
-from joingraph.spark.filters import quoted
-from joingraph.spark.types import spark_schema
+from joingraph.spark.filters import spark_name
+from joingraph.spark.types import CHANGE, spark_schema, without_dictionaries
 from joingraph.view_diffs.view_diff import ViewDiff
 
 CONTENTS: Final = ("diffs", "view")
@@ -51,11 +50,8 @@ class Delta:
         found = SparkSession.getActiveSession()
         assert found is not None, "a pipeline has its session before its sinks"
         self.spark, self.columns = found, view.schema.names
-        schema = spark_schema(view.schema).add("_count", LongType())
-        if self.content == "diffs":
-            schema = spark_schema(view.schema).add("_change_type", StringType())
-            schema = schema.add("_count", LongType()).add("_seq", LongType())
-            schema = schema.add("_diff", LongType())
+        own = CHANGE if self.content == "diffs" else [pa.field("_count", pa.int64())]
+        schema = spark_schema(pa.schema([*view.schema, *own]))
         made = DeltaTable.createIfNotExists(found).location(self.path).addColumns(schema)
         # Delta keeps a change feed of the view; of view diffs it could not, they are one already.
         feed = str(self.content == "view").lower()
@@ -89,15 +85,15 @@ class Delta:
         rows = self.spark.createDataFrame(without_dictionaries(found.rows))
         is_row, left = new("_op") == ROW, old("_count") + new("_count")
         rest = [name for name in self.columns if name not in found.key]
-        same = reduce(and_, map(alike, found.key))
+        same = reduce(and_, map(same_value, found.key))
         if rest:
-            same &= reduce(and_, map(alike, rest), is_row) | ~is_row
+            same &= reduce(and_, map(same_value, rest), is_row) | ~is_row
         merge = self.table.alias("old").merge(rows.alias("new"), same)
         merge = merge.whenMatchedDelete((new("_op") == DELETE) | is_row & (left == 0))
         if found.values:
-            merge = merge.whenMatchedUpdate(new("_op") == UPDATE, taken(found.values))
+            merge = merge.whenMatchedUpdate(new("_op") == UPDATE, assignments(found.values))
         merge = merge.whenMatchedUpdate(is_row, {"_count": left})
-        merge = merge.whenNotMatchedInsert(is_row, taken([*self.columns, "_count"]))
+        merge = merge.whenNotMatchedInsert(is_row, assignments([*self.columns, "_count"]))
         self.spark.conf.set(f"{TURN}.txnAppId", self.name)
         self.spark.conf.set(f"{TURN}.txnVersion", str(diff.seq))
         try:
@@ -107,33 +103,24 @@ class Delta:
             self.spark.conf.unset(f"{TURN}.txnVersion")
 
     def close(self) -> None:
-        """Nothing was taken."""
+        """Nothing is open."""
 
 
 def old(name: str) -> Column:
-    """Name a column of the table."""
-    return F.col(f"old.{quoted(name)}")
+    """Return a column of the table."""
+    return F.col(f"old.{spark_name(name)}")
 
 
 def new(name: str) -> Column:
-    """Name a column of what comes."""
-    return F.col(f"new.{quoted(name)}")
+    """Return a column of what comes."""
+    return F.col(f"new.{spark_name(name)}")
 
 
-def taken(names: Iterable[str]) -> dict[str, str | Column]:
-    """Set columns to what comes."""
-    return {quoted(name): new(name) for name in names}
+def assignments(names: Iterable[str]) -> dict[str, str | Column]:
+    """Return the columns with what comes for each."""
+    return {spark_name(name): new(name) for name in names}
 
 
-def alike(name: str) -> Column:
+def same_value(name: str) -> Column:
     """Compare a column, NULL with NULL."""
     return old(name).eqNullSafe(new(name))
-
-
-def without_dictionaries(table: pa.Table) -> pa.Table:
-    """Write dictionary columns out: Spark reads none."""
-    fields = [
-        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
-        for field in table.schema
-    ]
-    return table.cast(pa.schema(fields))

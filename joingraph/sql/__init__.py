@@ -21,14 +21,14 @@ from sqlglot import exp
 
 from joingraph.common.errors import ViewError
 from joingraph.common.names import quoted
-from joingraph.sql.binder import Binder
+from joingraph.sql.binder import FlatView
 from joingraph.sql.clauses import kind
 from joingraph.sql.definition import META_NAMES, Definition, Output
 from joingraph.sql.distinct_names import with_distinct_names
-from joingraph.sql.scope import Context, Field, check_args
+from joingraph.sql.scope import Context, Field, check_args, repeated
 from joingraph.sql.select import check_unused, query, renamed
-from joingraph.sql.text.parse import check_dialect, parse_one, too_deep, uncollected
-from joingraph.sql.text.place import describe, printable
+from joingraph.sql.text.parse import binding, check_dialect, parse_one
+from joingraph.sql.text.place import printable
 from joingraph.sql.text.refusal import Mistake, Refusal
 from joingraph.tables.table import Table
 
@@ -37,7 +37,6 @@ _CREATE_TAKEN = {"this", "kind", "expression", "exists", "replace", "properties"
 _PROPERTIES_TAKEN = (exp.TemporaryProperty, exp.MaterializedProperty, exp.SchemaCommentProperty)
 
 
-@uncollected()
 def define(
     sql: str, tables: Mapping[str, Table], dialect: str = "spark", *, is_stored: bool = False
 ) -> Definition:
@@ -51,27 +50,24 @@ def define(
     """
     check_dialect(dialect)
     _check_spelling(tables)
-    try:
+    with binding(sql, dialect):
         return _define(sql, tables, dialect, is_stored=is_stored)
-    except Refusal as refusal:
-        raise ViewError(describe(refusal, sql, dialect)) from None
-    except RecursionError:
-        raise too_deep() from None
 
 
 def _define(sql: str, tables: Mapping[str, Table], dialect: str, *, is_stored: bool) -> Definition:
     statement = parse_one(sql, dialect)
     name, columns, body = _view(statement)
-    binder = Binder(tables, dialect)
-    fields = renamed(query(body, binder, Context({})), columns, statement.this)
-    check_unused(binder)
-    if (clash := _clash(fields)) is not None:
+    flat = FlatView(tables, dialect)
+    fields = renamed(query(body, flat, Context({})), columns, statement.this)
+    check_unused(flat)
+    clash = repeated(fields)
+    if clash is not None:
         remedy = "give each its own"
         if not columns:
             offered = _offered(fields, sql, tables, dialect)
             remedy = f"write {offered}" if offered else "list the columns and rename one with AS"
-        text = f"two columns of the view are called {quoted(clash)}; {remedy}"
-        raise Mistake(_item(body, clash), text)
+        text = f"two columns of the view are called {quoted(clash.name)}; {remedy}"
+        raise Mistake(_item(body, clash.name), text)
     _check_types(fields, body)
     if not is_stored:
         _check_meta_names(fields, body)
@@ -80,14 +76,14 @@ def _define(sql: str, tables: Mapping[str, Table], dialect: str, *, is_stored: b
         sql,
         dialect,
         dict(tables),
-        tuple(binder.aliases),
-        tuple(binder.conditions),
+        tuple(flat.aliases),
+        tuple(flat.conditions),
         tuple(Output(field.name, field.value) for field in fields),
     )
 
 
 def _view(statement: exp.Expr) -> tuple[str, list[exp.Expr], exp.Expr]:
-    """Take CREATE VIEW apart into name, column names and SELECT; a bare SELECT is "view"."""
+    """Return the name, column names and SELECT of CREATE VIEW; a bare SELECT is "view"."""
     if not isinstance(statement, exp.Create):
         return "view", [], statement
     check_args(statement, _CREATE_TAKEN, "CREATE VIEW")
@@ -107,21 +103,11 @@ def _view(statement: exp.Expr) -> tuple[str, list[exp.Expr], exp.Expr]:
 
 def _check_spelling(tables: Mapping[str, Table]) -> None:
     """Refuse tables that SQL cannot tell apart."""
-    seen: dict[str, str] = {}
+    spelled: dict[str, str] = {}
     for name in tables:
-        other = seen.setdefault(name.lower(), name)
+        other = spelled.setdefault(name.lower(), name)
         if other != name:
             raise ViewError(f"tables {quoted(other)} and {quoted(name)} differ in case only")
-
-
-def _clash(fields: tuple[Field, ...]) -> str | None:
-    """Return the first name that two columns of the view have."""
-    seen: set[str] = set()
-    for field in fields:
-        if field.name.lower() in seen:
-            return field.name
-        seen.add(field.name.lower())
-    return None
 
 
 def _offered(

@@ -18,7 +18,6 @@ from joingraph.sql.definition import Alias
 from joingraph.sql.functions.scalars import bind
 from joingraph.sql.limits import Size, check_size, survey
 from joingraph.sql.scope import Cte, Field, Scope
-from joingraph.sql.text.parse import chain
 from joingraph.sql.text.refusal import Mistake
 from joingraph.tables.table import Table
 
@@ -26,7 +25,7 @@ ALIASES_MAX = 256
 _LEAF = Size(1, 1)
 
 
-class Binder:
+class FlatView:
     """What flattening gathers while it walks the text, over tables known by name."""
 
     def __init__(self, tables: Mapping[str, Table], dialect: str) -> None:
@@ -49,7 +48,7 @@ class Binder:
         return found
 
     def alias(self, node: exp.Expr, wanted: str, table: str) -> tuple[Field, ...]:
-        """Add one more use of a base table and give its columns."""
+        """Add one more use of a base table and return its columns."""
         if len(self.aliases) >= ALIASES_MAX:
             raise Mistake(
                 node,
@@ -102,14 +101,7 @@ class Binder:
 
 def conjuncts(node: exp.Expr) -> list[exp.Expr]:
     """Split a condition at its ANDs, also inside parentheses, in written order."""
-    found: list[exp.Expr] = []
-    waiting = [node]
-    while waiting:
-        each = waiting.pop()
-        while isinstance(each, exp.Paren):
-            each = each.this
-        if isinstance(each, exp.And):
-            waiting += reversed(chain(each, exp.And))
-        else:
-            found.append(each)
-    return found
+    bare = node.unnest()
+    if not isinstance(bare, exp.And):
+        return [bare]
+    return [term for each in bare.flatten(unnest=False) for term in conjuncts(each)]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from joingraph.sql.text.refusal import Refusal
+from joingraph.sql.text.refusal import Refusal, word_of
 
 
 class Reason(NamedTuple):
@@ -90,25 +90,26 @@ _TABLE = {
     "only": Reason("ONLY", "tables do not inherit here", "leave it out"),
     "ordinality": Reason("WITH ORDINALITY", "rows of a table have no number", "add a column"),
 }
-_OUTER = "a row without partner would need a NULL-extended twin"
-_OUTER_INSTEAD = "use INNER JOIN, or keep the two views apart"
-_SEMI = "a row would count once however many partners it has"
-_SEMI_INSTEAD = "use INNER JOIN, over a table whose join columns are unique"
+_OUTER = (
+    "a row without partner would need a NULL-extended twin",
+    "use INNER JOIN, or keep the two views apart",
+)
+# Why a kind of join is not taken, and what to write instead.
 _JOIN = {
-    "LEFT": Reason("LEFT JOIN", _OUTER, _OUTER_INSTEAD),
-    "RIGHT": Reason("RIGHT JOIN", _OUTER, _OUTER_INSTEAD),
-    "FULL": Reason("FULL JOIN", _OUTER, _OUTER_INSTEAD),
-    "OUTER": Reason("OUTER JOIN", _OUTER, _OUTER_INSTEAD),
-    "SEMI": Reason("SEMI JOIN", _SEMI, _SEMI_INSTEAD),
-    "ANTI": Reason(
-        "ANTI JOIN",
+    "LEFT": _OUTER,
+    "RIGHT": _OUTER,
+    "FULL": _OUTER,
+    "OUTER": _OUTER,
+    "SEMI": (
+        "a row would count once however many partners it has",
+        "use INNER JOIN, over a table whose join columns are unique",
+    ),
+    "ANTI": (
         "a row would leave the view when a partner comes",
         "keep the two views apart and compare them when reading",
     ),
-    "ASOF": Reason(
-        "ASOF JOIN", "which partner is nearest depends on the other rows", "join on a range"
-    ),
-    "POSITIONAL": Reason("POSITIONAL JOIN", "rows have no position", "join on a column"),
+    "ASOF": ("which partner is nearest depends on the other rows", "join on a range"),
+    "POSITIONAL": ("rows have no position", "join on a column"),
 }
 
 _SELECT_TAKEN = {"expressions", "from_", "joins", "where", "with_"}
@@ -117,7 +118,6 @@ _TABLE_TAKEN = {"this", "db", "catalog", "alias", "joins"}
 _SUBQUERY_TAKEN = {"this", "alias", "joins", "with_"}
 _WITH_TAKEN = {"expressions"}
 _CTE_TAKEN = {"this", "alias", "materialized"}
-_STAR = {"except_": "EXCEPT", "replace": "REPLACE", "rename": "RENAME", "ilike": "ILIKE"}
 
 
 def check_select(select: exp.Select) -> None:
@@ -134,25 +134,20 @@ def check_subquery(subquery: exp.Subquery) -> None:
 def check_table(table: exp.Table) -> None:
     """Refuse samples, versions and all else that makes of a table something other than itself."""
     if not isinstance(table.this, exp.Identifier):
-        raise Refusal(
-            table.this,
-            "a table function",
-            "its rows come from no diff",
-            "declare a table and load() its rows",
-        )
+        instead = "declare a table and load() its rows"
+        raise Refusal(table.this, "a table function", "its rows come from no diff", instead)
     _check(table, _TABLE_TAKEN, _TABLE, table)
 
 
 def check_join(join: exp.Join) -> None:
     """Refuse every join but inner ones."""
     parts = [str(join.args.get(name) or "").upper() for name in ("method", "side", "kind")]
+    what = " ".join(part for part in (*parts, "JOIN") if part)
     for part in reversed(parts):
         if part in _JOIN:
-            words = " ".join(word for word in parts if word)
-            raise Refusal(join, f"{words} JOIN", *_JOIN[part][1:])
+            raise Refusal(join, what, *_JOIN[part])
     if parts[0] not in ("", "NATURAL") or parts[2] not in ("", "INNER", "CROSS"):
-        words = " ".join(word for word in parts if word)
-        raise Refusal(join, f"{words} JOIN", "its meaning for a view is not settled", "use JOIN")
+        raise Refusal(join, what, "its meaning for a view is not settled", "use JOIN")
     _check(join, _JOIN_TAKEN, _TABLE, join)
     if sum(bool(join.args.get(name)) for name in ("on", "using", "method")) > 1:
         raise Refusal(join, "NATURAL JOIN with a condition", "NATURAL is one", "put it into WHERE")
@@ -161,12 +156,8 @@ def check_join(join: exp.Join) -> None:
 def check_with(clause: exp.With) -> None:
     """Refuse recursion and what else a WITH clause may say besides naming queries."""
     if clause.args.get("recursive"):
-        raise Refusal(
-            clause,
-            "RECURSIVE",
-            "it has no bound on the number of joins",
-            "write each level as a join",
-        )
+        why = "it has no bound on the number of joins"
+        raise Refusal(clause, "RECURSIVE", why, "write each level as a join")
     _check(clause, _WITH_TAKEN, {}, clause)
     for cte in clause.expressions:
         _check(cte, _CTE_TAKEN, {}, cte)
@@ -176,10 +167,8 @@ def check_star(star: exp.Star) -> None:
     """Refuse `* EXCEPT (...)` and its kin."""
     for name, value in star.args.items():
         if value:
-            word = _STAR.get(name, name.upper())
-            raise Refusal(
-                star, f"* {word}", "a view's columns are settled by name", "list the columns"
-            )
+            why = "a view's columns are settled by name"
+            raise Refusal(star, f"* {word_of(name)}", why, "list the columns")
 
 
 def kind(node: exp.Expr) -> str:
@@ -198,8 +187,8 @@ def kind(node: exp.Expr) -> str:
 def _check(node: exp.Expr, taken: set[str], reasons: dict[str, Reason], place: exp.Expr) -> None:
     for name, value in node.args.items():
         if value and name not in taken:
-            word = name.rstrip("_").replace("_", " ").upper()
-            reason = reasons.get(name, Reason(word, "its meaning for a view is not settled", ""))
+            unsettled = Reason(word_of(name), "its meaning for a view is not settled", "")
+            reason = reasons.get(name, unsettled)
             first = value[0] if isinstance(value, list) else value
             inside = first if isinstance(first, exp.Expr) else place
             raise Refusal(inside, _written(first) or reason.what, reason.why, reason.instead)

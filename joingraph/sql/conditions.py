@@ -10,44 +10,41 @@ then does each column give way to the expression it stands for, and what is cons
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 from sqlglot import exp
 
-from joingraph.common.errors import DiffError, ViewError
+from joingraph.common.errors import DiffError
 from joingraph.expressions.evaluate import evaluate
 from joingraph.expressions.order import Order
 from joingraph.expressions.python_values import python_value
 from joingraph.expressions.tree import Call, Column, Expression, Literal, columns_of
 from joingraph.expressions.types import FLOATS
-from joingraph.sql.binder import Binder
+from joingraph.sql.binder import FlatView
 from joingraph.sql.definition import Definition
 from joingraph.sql.limits import Size
 from joingraph.sql.scope import Field, Relation, Scope
-from joingraph.sql.text.parse import parse_part, too_deep, uncollected
-from joingraph.sql.text.place import describe
-from joingraph.sql.text.refusal import Mistake, Refusal
+from joingraph.sql.text.parse import binding, parse_part
+from joingraph.sql.text.refusal import Mistake
 
 
-@uncollected()
 def bind_where(where: object, definition: Definition) -> tuple[Expression, ...]:
-    """Bind a condition over the view's columns; give its conjuncts, none if it is always TRUE."""
-    with _told("where", where, definition.dialect):
-        binder = Binder({}, definition.dialect)
+    """Bind a condition over the view's columns; return its conjuncts, none if it is always TRUE."""
+    with binding(where, definition.dialect, "where: "):
+        flat = FlatView({}, definition.dialect)
         node = parse_part(where, exp.Condition, definition.dialect)
-        binder.require(node, _scope(definition))
-        conjuncts = [part for each in binder.conditions for part in _conjuncts(each)]
+        flat.require(node, _scope(definition))
+        conjuncts = [part for each in flat.conditions for part in _conjuncts(each)]
         return tuple(_as_kept(each, definition) for each in conjuncts)
 
 
 def bind_order(entry: object, definition: Definition) -> Order:
     """Bind one entry of ORDER BY; where it is silent about NULLs, the view's dialect decides."""
-    with _told("order_by", entry, definition.dialect):
+    with binding(entry, definition.dialect, "order_by: "):
         node = parse_part(entry, exp.Ordered, definition.dialect)
-        binder = Binder({}, definition.dialect)
-        value = binder.value(node.this, _scope(definition).find).value
+        flat = FlatView({}, definition.dialect)
+        value = flat.value(node.this, _scope(definition).find).value
         if not any(columns_of(value)):
             raise Mistake(node, "a constant orders nothing; name a column of the view")
         if node.args.get("with_fill"):
@@ -59,22 +56,8 @@ def bind_order(entry: object, definition: Definition) -> Order:
         )
 
 
-@contextmanager
-def _told(argument: str, text: object, dialect: str) -> Generator[None, None, None]:
-    """Say in every error which argument of the read is meant, and where in it."""
-    try:
-        yield
-    except Refusal as refusal:
-        assert isinstance(text, str), "only a text is parsed"
-        raise ViewError(f"{argument}: {describe(refusal, text, dialect)}") from None
-    except ViewError as error:
-        raise ViewError(f"{argument}: {error}") from None
-    except RecursionError:
-        raise ViewError(f"{argument}: {too_deep()}") from None
-
-
 def _scope(definition: Definition) -> Scope:
-    """Put the view's own columns in reach, bare or after the view's name."""
+    """Return the scope of the view's own columns, bare or after the view's name."""
     fields = tuple(
         Field(each.name, definition.name, _column(definition, each.name), Size(1, 1))
         for each in definition.output
@@ -97,7 +80,7 @@ def _conjuncts(condition: Expression) -> Iterator[Expression]:
 
 
 def _as_kept(bound: Expression, definition: Definition) -> Expression:
-    """Put what each column stands for in its place."""
+    """Replace each column by the expression it stands for."""
     values = {_column(definition, each.name): each.value for each in definition.output}
     return _substituted(bound, values)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from joingraph.expressions.tree import Expression
+from joingraph.expressions.tree import Column, Expression
 from joingraph.tables.table import Table
 
 # Columns that view diffs have beside the view's.
@@ -56,3 +56,8 @@ class Definition:
     def __post_init__(self) -> None:
         columns = pa.schema([pa.field(each.name, each.value.type) for each in self.output])
         object.__setattr__(self, "schema", columns)
+
+    def key_columns(self, alias: str, table: str) -> tuple[Column, ...]:
+        """Return the columns of a table's declared key as one of its aliases calls them."""
+        schema, key = self.tables[table].schema, self.tables[table].key
+        return tuple(Column(alias, name, schema.field(name).type) for name in key)

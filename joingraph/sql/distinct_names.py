@@ -64,10 +64,10 @@ def _joined(tokens: list[Token], sql: str) -> str:
 def _entries(fields: tuple[Field, ...], dialect: str) -> Iterator[str]:
     """Yield the entries of the SELECT list, each with a name that no other column has."""
     taken = {field.name.lower() for field in fields}
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for field in fields:
         entry = field.item or exp.column(field.name, table=field.relation)
-        if field.name.lower() in seen:
+        if field.name.lower() in earlier:
             value = entry.this if isinstance(entry, exp.Alias) else entry
             prefix = f"{value.table}_" if isinstance(value, exp.Column) and value.table else ""
             name, number = f"{prefix}{field.name}", 2
@@ -75,5 +75,5 @@ def _entries(fields: tuple[Field, ...], dialect: str) -> Iterator[str]:
                 name, number = f"{prefix}{field.name}_{number}", number + 1
             taken.add(name.lower())
             entry = exp.alias_(value, name)
-        seen.add(field.name.lower())
+        earlier.add(field.name.lower())
         yield entry.sql(dialect, comments=False)

@@ -1,4 +1,4 @@
-"""Joins of two scopes: conditions go to the binder, the names in reach into one scope.
+"""Joins of two scopes: conditions go to the flat view, the names in reach into one scope.
 
 tweet T JOIN retweet R USING (tweetId)
 condition  T.tweetId = R.tweetId          fields  tweetId (T's), then the others of T, of R
@@ -9,8 +9,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from joingraph.common.names import quoted
-from joingraph.sql.binder import Binder
-from joingraph.sql.scope import Field, Scope
+from joingraph.sql.binder import FlatView
+from joingraph.sql.scope import Field, Scope, repeated
 from joingraph.sql.text.refusal import Mistake
 
 _MERGED_FIRST = ("spark", "postgres")  # `*` lists the columns of USING first, as the standard says
@@ -18,33 +18,35 @@ _COMMA_IS_JOIN = ("spark", "sqlite")  # elsewhere the comma binds weaker than JO
 
 
 def starts_group(join: exp.Join, dialect: str) -> bool:
-    """Return a comma that binds weaker than the joins to its right."""
+    """True for a comma that binds weaker than the joins to its right."""
     bare = not any(join.args.get(name) for name in ("on", "using", "kind", "method"))
     return bare and dialect not in _COMMA_IS_JOIN
 
 
-def join_scopes(left: Scope, right: Scope, join: exp.Join, binder: Binder) -> Scope:
+def join_scopes(left: Scope, right: Scope, join: exp.Join, flat: FlatView) -> Scope:
     """Join two scopes as ON, USING or NATURAL says; by nothing, it is their product."""
-    names: list[exp.Identifier] = join.args.get("using") or []
+    names: list[exp.Expr] = join.args.get("using") or []
     if join.args.get("method"):
         names = _shared(left, right, join)
-    _check_twice(names)
+    twice = repeated(names)
+    if twice is not None:
+        raise Mistake(twice, f"USING names {quoted(twice.name)} twice")
     pairs = [
         (left.find_unqualified(name, name.name), right.find_unqualified(name, name.name))
         for name in names
     ]
     for pair, name in zip(pairs, names, strict=True):
-        _require_equal(pair, name, binder)
+        _require_equal(pair, name, flat)
     scope = merge(left, right, join)
     if pairs:
-        scope = Scope(scope.relations, _once(scope.fields, pairs, binder.dialect))
+        scope = Scope(scope.relations, _once(scope.fields, pairs, flat.dialect))
     if join.args.get("on") is not None:
-        binder.require(join.args["on"], scope)
+        flat.require(join.args["on"], scope)
     return scope
 
 
 def merge(left: Scope, right: Scope, place: exp.Expr) -> Scope:
-    """Put two scopes side by side; a name may call one table only."""
+    """Return two scopes side by side; a name may call one table only."""
     for name, relation in right.relations.items():
         if name in left.relations:
             raise Mistake(
@@ -54,9 +56,11 @@ def merge(left: Scope, right: Scope, place: exp.Expr) -> Scope:
     return Scope({**left.relations, **right.relations}, left.fields + right.fields)
 
 
-def _shared(left: Scope, right: Scope, join: exp.Join) -> list[exp.Identifier]:
+def _shared(left: Scope, right: Scope, join: exp.Join) -> list[exp.Expr]:
     """Name the columns that a NATURAL JOIN joins on: those that both sides have."""
-    names = [exp.Identifier(this=name) for name in left.by_name if name in right.by_name]
+    names: list[exp.Expr] = [
+        exp.Identifier(this=name) for name in left.by_name if name in right.by_name
+    ]
     if not names:
         raise Mistake(join, "NATURAL JOIN finds no column that both sides have; use CROSS JOIN")
     for name in names:
@@ -64,21 +68,11 @@ def _shared(left: Scope, right: Scope, join: exp.Join) -> list[exp.Identifier]:
     return names
 
 
-def _check_twice(names: list[exp.Identifier]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name.name.lower() in seen:
-            raise Mistake(name, f"USING names {quoted(name.name)} twice")
-        seen.add(name.name.lower())
-
-
-def _require_equal(pair: tuple[Field, Field], name: exp.Identifier, binder: Binder) -> None:
-    equal = exp.EQ(
-        this=exp.Column(this=name.copy(), table=exp.Identifier(this="left")),
-        expression=exp.Column(this=name.copy(), table=exp.Identifier(this="right")),
-    )
+def _require_equal(pair: tuple[Field, Field], name: exp.Expr, flat: FlatView) -> None:
+    left, right = (exp.column(name.copy(), table=side) for side in ("left", "right"))
+    equal = exp.EQ(this=left, expression=right)
     equal.parent = name.parent
-    binder.add(equal, lambda column: pair[0] if column.table == "left" else pair[1])
+    flat.add(equal, lambda column: pair[0] if column.table == "left" else pair[1])
 
 
 def _once(

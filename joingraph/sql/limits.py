@@ -17,8 +17,10 @@ from joingraph.sql.text.refusal import Mistake, Refusal
 DEPTH_MAX = 200
 NODES_MAX = 100_000
 
-_NOT_OF_THE_DATA = "a view must be a function of its tables, and this changes with no diff"
-_OTHER_ROWS = "it looks at other rows of the view"
+_NOT_OF_THE_DATA = (
+    "a view must be a function of its tables, and this changes with no diff",
+    "store the value in a column of a table",
+)
 
 
 class Size(NamedTuple):
@@ -28,109 +30,67 @@ class Size(NamedTuple):
     depth: int
 
 
-class Reason(NamedTuple):
-    """Why nodes of some kinds are refused; no `what`: the node's own SQL is the name."""
+class Unsupported(NamedTuple):
+    """Why nodes of some kinds are refused, and what to write instead."""
 
     kinds: tuple[type[exp.Expr], ...]
-    what: str
     why: str
     instead: str
 
 
-_REASONS = (
-    Reason(
+_UNSUPPORTED = (
+    Unsupported(
         (exp.Window, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Filter),
-        "",
-        _OTHER_ROWS,
+        "it looks at other rows of the view",
         "read the view and apply it there",
     ),
-    Reason(
+    Unsupported(
         (exp.In, exp.Exists),
-        "",
         "a row would count once however many partners it has",
         "JOIN the tables, over a table whose join columns are unique",
     ),
-    Reason(
+    Unsupported(
         (exp.Any, exp.All),
-        "",
         "it looks at other rows of a subquery",
         "JOIN the tables on the comparison",
     ),
-    Reason(
+    Unsupported(
         (exp.Query,),
-        "SELECT in an expression",
         "it needs a value when there is no partner, and an error when there are two",
         "put it into FROM and JOIN it",
     ),
-    Reason(
-        (exp.UDTF,),
-        "",
-        "it makes several rows of one",
-        "explode the rows in the table's source",
+    Unsupported(
+        (exp.UDTF,), "it makes several rows of one", "explode the rows in the table's source"
     ),
-    Reason(
+    Unsupported(
         (exp.Placeholder, exp.Parameter, exp.SessionParameter),
-        "",
         "a parameter's value is not known when the view is made",
         "write the constant, or JOIN a table of parameters",
     ),
-    Reason(
+    Unsupported(
         tuple(
             vars(exp)[name]
             for name in dir(exp)
             if name.startswith(("Current", "Rand", "Utc", "Localtime", "SessionUser", "Uuid"))
             and name != "UuidProperty"
         ),
-        "",
-        _NOT_OF_THE_DATA,
-        "store the value in a column of a table",
+        *_NOT_OF_THE_DATA,
     ),
-    Reason(
+    Unsupported(
         (exp.AggFunc,),
-        "",
         "joingraph maintains joins row by row, and this sums up many rows",
         "aggregate the view's diffs, or a scan of the view",
     ),
+    Unsupported((exp.Collate,), "strings compare byte by byte", "compare LOWER(…)"),
 )
-
-_NOT_IN = Reason(
-    (exp.In, exp.Exists),
-    "NOT IN or NOT EXISTS (SELECT ...)",
-    "a row would leave the view when a partner comes",
-    "keep the two views apart and compare them when reading",
-)
+# Functions of which sqlglot makes no node of their own.
 _NAMES_NOT_OF_THE_DATA = frozenset(
     [
-        "now",
-        "today",
-        "getdate",
-        "sysdate",
-        "curdate",
-        "curtime",
-        "localtime",
-        "localtimestamp",
-        "transaction_timestamp",
-        "statement_timestamp",
-        "clock_timestamp",
-        "timeofday",
-        "unix_timestamp",
-        "monotonically_increasing_id",
-        "spark_partition_id",
-        "input_file_name",
-        "nextval",
-        "currval",
-        "setseed",
-        "gen_random_uuid",
-        "uuidv4",
-        "uuidv7",
-        "random_bytes",
-        "randomblob",
-        "last_insert_rowid",
-        "changes",
-        "total_changes",
-        "version",
-        "user",
-        "shuffle",
+        *("now", "today", "getdate", "sysdate", "curdate", "curtime", "timeofday"),
+        *("transaction_timestamp", "statement_timestamp", "clock_timestamp", "unix_timestamp"),
+        *("monotonically_increasing_id", "spark_partition_id", "input_file_name"),
+        *("nextval", "currval", "setseed", "last_insert_rowid", "changes", "total_changes"),
+        *("newid", "uuidv4", "uuidv7", "random_bytes", "randomblob", "version", "user"),
     ]
 )
 
@@ -166,24 +126,25 @@ def check_size(node: exp.Expr, size: Size) -> None:
 
 
 def _refuse(node: exp.Expr) -> None:
-    if isinstance(node, (exp.In, exp.Exists)) and isinstance(node.parent, exp.Not):
-        reason: Reason | None = _NOT_IN
-    else:
-        reason = _reason(type(node))  # type: ignore[arg-type]  # a class is hashable
-    if reason is not None and not _is_list(node):
-        raise Refusal(node, reason.what or _name(node), reason.why, reason.instead)
+    found = _unsupported(type(node))  # type: ignore[arg-type]  # a class is hashable
+    if found is not None and not _is_list(node):
+        if isinstance(node, (exp.In, exp.Exists)) and isinstance(node.parent, exp.Not):
+            why = "a row would leave the view when a partner comes"
+            instead = "keep the two views apart and compare them when reading"
+            raise Refusal(node, "NOT IN or NOT EXISTS (SELECT ...)", why, instead)
+        raise Refusal(node, _name(node), found.why, found.instead)
     if isinstance(node, exp.Anonymous) and node.name.lower() in _NAMES_NOT_OF_THE_DATA:
-        raise Refusal(node, _name(node), _NOT_OF_THE_DATA, "store the value in a column of a table")
+        raise Refusal(node, _name(node), *_NOT_OF_THE_DATA)
 
 
 @cache
-def _reason(kind: type[exp.Expr]) -> Reason | None:
+def _unsupported(kind: type[exp.Expr]) -> Unsupported | None:
     """Return why nodes of a kind are refused; looked up once a kind, not once a node."""
-    return next((reason for reason in _REASONS if issubclass(kind, reason.kinds)), None)
+    return next((each for each in _UNSUPPORTED if issubclass(kind, each.kinds)), None)
 
 
 def _is_list(node: exp.Expr) -> bool:
-    """Tell `a IN (1, 2)`, which looks at one row only, from `a IN (SELECT ...)`."""
+    """True for `a IN (1, 2)`, which looks at one row only, not for `a IN (SELECT ...)`."""
     return isinstance(node, exp.In) and not any(
         node.args.get(name) for name in ("query", "unnest", "field")
     )
@@ -198,6 +159,8 @@ def _name(node: exp.Expr) -> str:
             return _name(node.this)
         case exp.In():
             return "IN (SELECT ...)"
+        case exp.Query():
+            return "SELECT in an expression"
         case exp.Exists():
             return "EXISTS (SELECT ...)"
         case exp.Any() | exp.All():
@@ -208,6 +171,8 @@ def _name(node: exp.Expr) -> str:
             return f"the parameter {node.name}"
         case exp.Anonymous():
             return f"{node.name}()"
+        case exp.Collate():
+            return node.sql()
         case exp.Func():
             return f"{node.sql_name().lower()}()"
         case _:

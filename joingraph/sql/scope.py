@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 from sqlglot import exp
 
 from joingraph.common.names import NAME_CHARS_MAX, quoted, suggest
 from joingraph.expressions.tree import Expression
 from joingraph.sql.limits import Size
-from joingraph.sql.text.refusal import Mistake
+from joingraph.sql.text.refusal import Mistake, word_of
 
 NAMES_LISTED_MAX = 12
 
@@ -36,6 +37,9 @@ class Field:
     value: Expression
     size: Size
     item: exp.Expr | None = None
+
+
+Named = TypeVar("Named", Field, exp.Expr)
 
 
 class Relation:
@@ -140,14 +144,23 @@ def check_args(node: exp.Expr, taken: Iterable[str], what: str) -> None:
     """Refuse what a node says besides the parts we know, so that nothing is silently ignored."""
     for name, value in node.args.items():
         if value and name not in taken:
-            shown = name.rstrip("_").replace("_", " ").upper()
-            raise Mistake(node, f"{shown} is not taken in {what}")
+            raise Mistake(node, f"{word_of(name)} is not taken in {what}")
 
 
 def check_name(node: exp.Expr | None) -> None:
     """Refuse as the name of a column or table what is no plain name: a parameter, an expression."""
     if node is not None and not isinstance(node, exp.Identifier):
         raise Mistake(node, f"{node.sql()} is no name")
+
+
+def repeated(named: Iterable[Named]) -> Named | None:
+    """Return the first of some fields or nodes that has the name of one before it."""
+    earlier: set[str] = set()
+    for each in named:
+        if each.name.lower() in earlier:
+            return each
+        earlier.add(each.name.lower())
+    return None
 
 
 def _hint(name: str, names: list[str]) -> str:

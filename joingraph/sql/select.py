@@ -17,7 +17,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from joingraph.common.names import quoted
-from joingraph.sql.binder import ALIASES_MAX, Binder
+from joingraph.sql.binder import ALIASES_MAX, FlatView
 from joingraph.sql.clauses import (
     check_join,
     check_select,
@@ -28,7 +28,16 @@ from joingraph.sql.clauses import (
     kind,
 )
 from joingraph.sql.joins import join_scopes, merge, starts_group
-from joingraph.sql.scope import Context, Cte, Field, Relation, Scope, check_args, check_name
+from joingraph.sql.scope import (
+    Context,
+    Cte,
+    Field,
+    Relation,
+    Scope,
+    check_args,
+    check_name,
+    repeated,
+)
 from joingraph.sql.text.refusal import Mistake, Refusal
 
 _ONE_SELECT = "a view is one SELECT over joined tables"
@@ -37,48 +46,47 @@ _UNNAMED = "subquery"
 Fields = tuple[Field, ...]
 
 
-def query(node: exp.Expr, binder: Binder, context: Context) -> Fields:
-    """Flatten a query into the binder, and give the columns it makes."""
+def query(node: exp.Expr, flat: FlatView, context: Context) -> Fields:
+    """Flatten a query into the view, and return the columns it makes."""
     while isinstance(node, exp.Subquery) and not (node.alias or node.args.get("joins")):
         check_subquery(node)
-        context = _with(node, binder, context)
+        context = _with(node, flat, context)
         node = node.this
     if isinstance(node, exp.SetOperation):
         instead = "make a view of each side, and put their diffs together"
         raise Refusal(node.expression, kind(node), _ONE_SELECT, instead)
     if not isinstance(node, exp.Select):
         raise Refusal(node, kind(node), _ONE_SELECT)
-    return _select(node, binder, context)
+    return _select(node, flat, context)
 
 
-def check_unused(binder: Binder) -> None:
-    """Flatten the queries of WITH that are not named, for their errors alone."""
-    for cte in reversed(binder.ctes):
+def check_unused(flat: FlatView) -> None:
+    """Flatten the queries of WITH that no FROM names, for their errors alone."""
+    for cte in reversed(flat.ctes):
         if not cte.used:
-            spare = Binder(binder.tables, binder.dialect)
+            spare = FlatView(flat.tables, flat.dialect)
             _expand(cte, spare, "")
             check_unused(spare)
 
 
-def _select(select: exp.Select, binder: Binder, context: Context) -> Fields:
+def _select(select: exp.Select, flat: FlatView, context: Context) -> Fields:
     check_select(select)
-    context = _with(select, binder, context)
+    context = _with(select, flat, context)
     start = select.args.get("from_")
     if start is None:
-        raise Refusal(
-            select, "a SELECT without FROM", "no diff would ever change it", "name a table"
-        )
-    first = _source(start.this, binder, context)
-    scope = _joined(first, select.args.get("joins"), binder, context)
+        why = "no diff would ever change it"
+        raise Refusal(select, "a SELECT without FROM", why, "name a table")
+    first = _source(start.this, flat, context)
+    scope = _joined(first, select.args.get("joins"), flat, context)
     where = select.args.get("where")
     if where is not None:
-        binder.require(where.this, scope)
+        flat.require(where.this, scope)
     if not select.expressions:
         raise Mistake(select, "this SELECT lists no columns")
-    return tuple(field for item in select.expressions for field in _output(item, scope, binder))
+    return tuple(field for item in select.expressions for field in _output(item, scope, flat))
 
 
-def _output(item: exp.Expr, scope: Scope, binder: Binder) -> Fields:
+def _output(item: exp.Expr, scope: Scope, flat: FlatView) -> Fields:
     """Return the columns that one entry of a SELECT list makes."""
     if isinstance(item, exp.Star):
         check_star(item)
@@ -89,12 +97,12 @@ def _output(item: exp.Expr, scope: Scope, binder: Binder) -> Fields:
     if isinstance(item, exp.Alias):
         check_args(item, {"this", "alias"}, "a SELECT list")
         check_name(item.args["alias"])
-        return (replace(binder.value(item.this, scope.find), name=item.alias, item=item),)
-    value = replace(binder.value(item, scope.find), item=item)
+        return (replace(flat.value(item.this, scope.find), name=item.alias, item=item),)
+    value = replace(flat.value(item, scope.find), item=item)
     bare = item.unnest()
     if isinstance(bare, exp.Column):
         return (replace(value, name=scope.find(bare).name),)
-    return (replace(value, name=item.sql(binder.dialect, comments=False)),)
+    return (replace(value, name=item.sql(flat.dialect, comments=False)),)
 
 
 def _starred(fields: Fields) -> Fields:
@@ -102,7 +110,7 @@ def _starred(fields: Fields) -> Fields:
     return tuple(replace(field, item=None) for field in fields)
 
 
-def _with(node: exp.Expr, binder: Binder, context: Context) -> Context:
+def _with(node: exp.Expr, flat: FlatView, context: Context) -> Context:
     """Add the queries of a WITH clause to those in reach, each seeing the ones before it."""
     clause = node.args.get("with_")
     if clause is None:
@@ -110,87 +118,79 @@ def _with(node: exp.Expr, binder: Binder, context: Context) -> Context:
     check_with(clause)
     if len(clause.expressions) > ALIASES_MAX:
         raise Mistake(clause, f"WITH names over {ALIASES_MAX} queries; that many are not taken")
-    own: set[str] = set()
+    twice = repeated(each.args["alias"] for each in clause.expressions)
+    if twice is not None:
+        raise Mistake(twice, f"two queries of WITH are called {quoted(twice.name)}")
     for each in clause.expressions:
-        name = each.alias.lower()
-        if name in own:
-            raise Mistake(
-                each.args["alias"], f"two queries of WITH are called {quoted(each.alias)}"
-            )
-        own.add(name)
         cte = Cte(each, context)
-        binder.ctes.append(cte)
-        context = replace(context, ctes={**context.ctes, name: cte})
+        flat.ctes.append(cte)
+        context = replace(context, ctes={**context.ctes, each.alias.lower(): cte})
     return context
 
 
-def _expand(cte: Cte, binder: Binder, prefix: str) -> Fields:
+def _expand(cte: Cte, flat: FlatView, prefix: str) -> Fields:
     """Flatten a query of a WITH clause once more, with aliases of its own."""
     cte.used = True
-    fields = query(cte.node.this, binder, replace(cte.context, prefix=prefix))
+    fields = query(cte.node.this, flat, replace(cte.context, prefix=prefix))
     return _named(fields, cte.node)
 
 
-def _joined(first: Scope, joins: list[exp.Join] | None, binder: Binder, context: Context) -> Scope:
+def _joined(first: Scope, joins: list[exp.Join] | None, flat: FlatView, context: Context) -> Scope:
     """Join a FROM clause, left to right; a comma starts a group where it binds weaker."""
     groups, commas = [first], []
     for join in joins or []:
         check_join(join)
-        right = _source(join.this, binder, context)
-        if starts_group(join, binder.dialect):
+        right = _source(join.this, flat, context)
+        if starts_group(join, flat.dialect):
             groups.append(right)
             commas.append(join)
         else:
-            groups[-1] = join_scopes(groups[-1], right, join, binder)
+            groups[-1] = join_scopes(groups[-1], right, join, flat)
     scope = groups[0]
     for group, comma in zip(groups[1:], commas, strict=True):
         scope = merge(scope, group, comma)
     return scope
 
 
-def _source(node: exp.Expr, binder: Binder, context: Context) -> Scope:
+def _source(node: exp.Expr, flat: FlatView, context: Context) -> Scope:
     """Flatten one item of FROM, with the joins that hang on it inside parentheses."""
     if isinstance(node, exp.Table):
         check_table(node)
-        scope = _table(node, binder, context)
+        scope = _table(node, flat, context)
     elif isinstance(node, exp.Subquery):
         check_subquery(node)
-        scope = _parenthesised(node, binder, context)
+        scope = _parenthesised(node, flat, context)
     else:
-        raise Refusal(
-            node,
-            kind(node),
-            "its rows come from no table's diffs",
-            "declare a table and load() its rows",
-        )
-    return _joined(scope, node.args.get("joins"), binder, context)
+        why = "its rows come from no table's diffs"
+        raise Refusal(node, kind(node), why, "declare a table and load() its rows")
+    return _joined(scope, node.args.get("joins"), flat, context)
 
 
-def _table(node: exp.Table, binder: Binder, context: Context) -> Scope:
+def _table(node: exp.Table, flat: FlatView, context: Context) -> Scope:
     """Use a base table or a query of WITH, whichever the name means here."""
     name = node.alias or node.name
     cte = None if node.args.get("db") else context.ctes.get(node.name.lower())
     if cte is not None:
-        fields = _expand(cte, binder, f"{context.prefix}{name}.")
+        fields = _expand(cte, flat, f"{context.prefix}{name}.")
     else:
-        fields = binder.alias(node, context.prefix + name, binder.table(node))
+        fields = flat.alias(node, context.prefix + name, flat.table(node))
     return _relation(name, _named(fields, node))
 
 
-def _parenthesised(node: exp.Subquery, binder: Binder, context: Context) -> Scope:
+def _parenthesised(node: exp.Subquery, flat: FlatView, context: Context) -> Scope:
     """Flatten (SELECT ...) or (a JOIN b); under a name of its own, the inner ones are hidden."""
     inner, name = node.this, node.alias
-    context = _with(node, binder, context)
+    context = _with(node, flat, context)
     if isinstance(inner, exp.Query) and not isinstance(inner, exp.Subquery):
         within = replace(context, prefix=f"{context.prefix}{name or _UNNAMED}.")
-        fields = query(inner, binder, within)
+        fields = query(inner, flat, within)
         if not name:
             return Scope({}, tuple(replace(field, relation=_UNNAMED) for field in fields))
         return _relation(name, _named(fields, node))
     if not name:
-        return _source(inner, binder, context)
+        return _source(inner, flat, context)
     within = replace(context, prefix=f"{context.prefix}{name}.")
-    return _relation(name, _named(_source(inner, binder, within).fields, node))
+    return _relation(name, _named(_source(inner, flat, within).fields, node))
 
 
 def _relation(name: str, fields: Fields) -> Scope:

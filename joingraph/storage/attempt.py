@@ -35,7 +35,7 @@ class Attempt:
     quarantined: list[Quarantined] | None = None  # of the graph, once it stands
     changes: Callable[[], pa.Table] | None = None  # view diffs that were not logged
     tables: Generator[pa.Table] | None = None  # a stream of its view diffs
-    stream: ref[object] | None = None  # what its caller takes them from
+    stream: ref[object] | None = None  # what its caller takes them from, until it is resolved
     then: Callable[[], None] | None = None  # what is left to do; twice is as good as once
     failure: str = ""  # of settling it; an exception itself would hold the stream in its frames
     failures: int = 0
@@ -46,16 +46,14 @@ class Attempt:
         return self.tables is not None and getgeneratorstate(self.tables) != GEN_CLOSED
 
     def end_stream(self) -> bool:
-        """Close the tables of a stream that no caller has; true if there was a stream.
+        """Close the tables of a stream that no caller has; true if no stream is open then.
 
         An interrupt can keep a stream from closing them as it is dropped, or from being made.
         """
-        tables, stream = self.tables, self.stream
-        if tables is None or (stream is not None and stream() is not None):
-            return False
-        with suppress(ValueError):  # another thread is closing them
-            tables.close()
-        return stream is not None and not self.is_streaming
+        if self.tables is not None and (self.stream is None or self.stream() is None):
+            with suppress(ValueError):  # another thread is closing them
+                self.tables.close()
+        return not self.is_streaming
 
     def standing(self, last: tuple[int, str]) -> int | None:
         """Return the number of its record if it stands, given the last record's number and kind."""

@@ -87,7 +87,7 @@ class Snapshots:
                 self._thread.start()
 
     def _try(self, checkpoints: Checkpoints) -> None:
-        """Take one in the background: what fails is told, and tried again later."""
+        """Take one in the background: log what fails, and try again later."""
         try:
             self.take()
             self.failure, self._failed_at = None, 0
@@ -113,10 +113,10 @@ class Snapshots:
     def _run_beside(self, path: Path, number: int) -> None:
         """Run a process that writes a snapshot, and wait for it."""
         roots = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
-        asked = "-m", "joingraph.storage.checkpoints", str(path), str(number), str(os.getpid())
+        program = "-m", "joingraph.storage.checkpoints", str(path), str(number), str(os.getpid())
         with STARTING:
             process = self._process = subprocess.Popen(
-                [sys.executable, *asked],
+                [sys.executable, *program],
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, roots))},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -131,8 +131,8 @@ class Snapshots:
             process.kill()  # which does nothing to one that has ended
             self._process = None
         if code := process.wait():
-            said = text.strip().splitlines() or [f"it ended with code {code}"]
-            raise StoreError(f"no snapshot of {path} was made: {said[-1]}")
+            lines = text.strip().splitlines() or [f"it ended with code {code}"]
+            raise StoreError(f"no snapshot of {path} was made: {lines[-1]}")
 
 
 def main(path: str, number: str, parent: str) -> int:

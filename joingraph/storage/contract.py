@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
+from joingraph.common.errors import StoreError
 from joingraph.graph.blocks import Block
 from joingraph.storage.disk.owner import Owner
 from joingraph.storage.record import Record
@@ -96,10 +97,11 @@ class Store(Protocol):
         """
         ...
 
-    def forget(self, before: int) -> None:
-        """Let go of the view diffs of earlier records, now or later; a failure loses nothing.
+    def forget(self, before: int) -> StoreError | None:
+        """Let go of the view diffs of earlier records, now or later; return why some stay.
 
-        Called again, with the same number or a higher one, it goes on where it was interrupted.
+        A failure loses nothing. Called again, with the same number or a higher one, it goes on
+        where it was interrupted.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""A view as its snapshots write it down, so that a folder can be opened without being told.
+"""A view as its snapshots write it down, so that a folder can be opened by its path alone.
 
     View  ->  {"sql", "dialect", "tables": {name: {"schema", "key"}}}  ->  View
 
@@ -43,8 +43,8 @@ def digest(view: View, key_index: tuple[str, ...]) -> bytes:
         + [list(table.key)]
         for name, table in view.tables.items()
     }
-    said = json.dumps([view.sql, view.dialect, tables, key_index], sort_keys=True)
-    return hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    text = json.dumps([view.sql, view.dialect, tables, key_index], sort_keys=True)
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def read_view(written: Any) -> View:

@@ -20,7 +20,7 @@ import pyarrow as pa
 from joingraph.common.errors import LimitError, StoreError
 from joingraph.common.forks import FORKS
 from joingraph.storage.contract import Store
-from joingraph.storage.positions import Applied, read_position
+from joingraph.storage.positions import Applied, Origin
 from joingraph.storage.record import Record
 from joingraph.storage.state import State, Subscriber
 from joingraph.view_diffs.view_diff import change_table
@@ -32,12 +32,8 @@ BLOCK_S = 30.0  # how long a batch waits for a subscriber that is full, before i
 log = logging.getLogger("joingraph")
 
 
-def do_nothing() -> None:
-    """Settle nothing: there is no graph yet."""
-
-
-class Told(NamedTuple):
-    """A batch whose view diffs are kept: its number, its record's, and all bytes before it."""
+class Pending(NamedTuple):
+    """A batch whose view diffs wait: its number, its record's, and all bytes before it."""
 
     seq: int
     number: int
@@ -65,14 +61,14 @@ class Journal:
         self, store: Store, state: State, changed: Condition, *, readonly: bool = False
     ) -> None:
         self.store, self.state, self.changed, self.readonly = store, state, changed, readonly
-        self._told: list[Told] = []
-        self._told_bytes = 0
+        self._pending: list[Pending] = []
+        self._pending_bytes = 0
         self._last_remade = 0  # the last batch whose view diffs are not in the log
         self._is_open = True
         self.process = FORKS.process
         self.changed_at = 0  # the last record since the snapshot that changed the graph
         self.snapping = Lock()  # held while a snapshot is made
-        self.recover: Callable[[], None] = do_nothing  # settles what is in doubt of the graph
+        self.recover: Callable[[], None] = lambda: None  # settles what is in doubt of a graph
         self.busy = Lock()  # held by the call that changes the graph, inside the graph's lock
         self.is_carrying = False  # True from a record's replay to the note of it
         self._commit: Commit | None = None  # that has begun and has not ended
@@ -124,6 +120,7 @@ class Journal:
 
     def idle_turn(self) -> Lock:
         """Return `turn()` for what is not the graph's own call, once nothing of it is in doubt."""
+        self.check_process()
         self.check_turn()
         self.recover()
         return self.turn()
@@ -136,18 +133,17 @@ class Journal:
                 " signal handler or a callback; call it once that has returned"
             )
 
-    def known(self, source: object, position: object) -> Applied | None:
+    def known(self, origin: Origin | None) -> Applied | None:
         """Find the batch that had this position; None if it is new, or has none."""
         self.check_writing()
-        read = read_position(source, position)
-        return None if read is None else self.state.positions.find(*read)
+        return None if origin is None else self.state.positions.find(*origin)
 
-    def admit(self, source: object, position: object) -> Applied | None:
+    def admit(self, origin: Origin | None) -> Applied | None:
         """Find the batch that had this position, or make room for a new one."""
-        if self.known(source, position) is None:
+        if self.known(origin) is None:
             self.make_room()
         # Room may have been waited for, and others may have been let in meanwhile.
-        return self.known(source, position)
+        return self.known(origin)
 
     def answer(self, known: Applied, schema: pa.Schema) -> Callable[[], pa.Table]:
         """Return the view diffs of a batch that was applied before, or what to raise instead."""
@@ -175,16 +171,16 @@ class Journal:
             finally:
                 self.store.close(complete=True)
 
-    def keeps(self, source: object) -> bool:
+    def keeps(self, origin: Origin | None) -> bool:
         """True if a batch's view diffs may be asked for after it."""
-        return source is not None or self.state.wanted_after() is not None
+        return origin is not None or self.state.wanted_after() is not None
 
-    def remakes(self, source: object, prompt: Prompt | None) -> bool:
+    def remakes(self, origin: Origin | None, prompt: Prompt | None) -> bool:
         """True if a batch's view diffs need not be logged, as they could be remade.
 
         Replay remakes those of the last such batch only: the one before must have been taken.
         """
-        if prompt is None or source != prompt.source:
+        if prompt is None or origin is None or origin.source != prompt.source:
             return False
         served = {n: each for n, each in self.state.subscribers.items() if each.dropped is None}
         for name, each in served.items():
@@ -227,20 +223,15 @@ class Journal:
         is_plain = record.rows is not None and record.said["source"] is None
         if is_plain and not self.state.subscribers:  # nothing of it can be asked for again
             self.state.seq, self.changed_at, self._commit = record.seq, number, None
-            if self.store.is_durable:
-                self._forget_some()
-            return
-        self.note(record, number)
-        self._commit = None
+            if not self.store.is_durable:  # it keeps nothing but what can be
+                return
+        else:
+            self.note(record, number)
+            self._commit = None
         if record.kind in ("ack", "drop") or not self.state.subscribers:
-            self._forget_some()
-
-    def _forget_some(self) -> None:
-        """Let go of view diffs; if that fails, the record is logged all the same."""
-        try:
-            self.forget()
-        except StoreError as error:
-            log.warning("%s; it will be tried again", error)
+            failure = self._forget()
+            if failure is not None:  # the record is logged all the same
+                log.warning("%s; it will be tried again", failure)
 
     def note(self, record: Record, number: int) -> None:
         """Take note of a record that is in the store; once more changes nothing."""
@@ -254,31 +245,37 @@ class Journal:
         """Take note of view diffs that are kept for subscribers."""
         size = record.kept_bytes
         if size is not None:
-            if not self._told or self._told[-1].number < number:
-                self._told.append(Told(record.seq, number, self._told_bytes))
-            self._told_bytes = self._told[-1].start + size
+            if not self._pending or self._pending[-1].number < number:
+                self._pending.append(Pending(record.seq, number, self._pending_bytes))
+            self._pending_bytes = self._pending[-1].start + size
         if record.is_remade:
             self._last_remade = record.seq
 
     def forget(self) -> None:
-        """Let go of view diffs that all subscribers have."""
+        """Let go of view diffs that all subscribers have; raise if some stay."""
+        failure = self._forget()
+        if failure is not None:
+            raise failure
+
+    def _forget(self) -> StoreError | None:
+        """Let go of view diffs that all subscribers have; return why some stay."""
         wanted = self.state.wanted_after()
-        self._told = [] if wanted is None else self._told[self._after(wanted) :]
-        self.store.forget(self._told[0].number if self._told else EVERY_NUMBER)
+        self._pending = [] if wanted is None else self._pending[self._after(wanted) :]
+        return self.store.forget(self._pending[0].number if self._pending else EVERY_NUMBER)
 
     def _after(self, seq: int) -> int:
-        """Find the first batch behind a number among those told."""
-        return bisect_right(self._told, seq, key=lambda each: each.seq)
+        """Find the first batch behind a number among those pending."""
+        return bisect_right(self._pending, seq, key=lambda each: each.seq)
 
-    def next_after(self, seq: int) -> Told | None:
+    def next_after(self, seq: int) -> Pending | None:
         """Return the next batch whose view diffs are kept."""
         place = self._after(seq)
-        return self._told[place] if place < len(self._told) else None
+        return self._pending[place] if place < len(self._pending) else None
 
     def waiting_bytes(self, subscriber: Subscriber) -> int:
         """Return how much a subscriber has not acknowledged."""
         waiting = self.next_after(subscriber.acked)
-        return 0 if waiting is None else self._told_bytes - waiting.start
+        return 0 if waiting is None else self._pending_bytes - waiting.start
 
     def full(self) -> Mapping[str, Subscriber]:
         """Name the subscribers who let too much wait."""

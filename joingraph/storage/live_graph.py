@@ -9,12 +9,12 @@ two calls. A caller holds the graph's lock.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator
 from functools import partial
 from threading import Lock, RLock
 from typing import TypeVar
 
+from joingraph.common.closing import on_error
 from joingraph.common.errors import JoinGraphError, StoreError
 from joingraph.common.forks import FORKS, refused_in_child
 from joingraph.common.names import short_repr
@@ -44,11 +44,8 @@ class LiveGraph:
         self.version = 0  # raised by whatever makes open readers stale
         self.attempt: Attempt | None = None
         opened = open_graph(keeping, self.lock)
-        try:
+        with on_error(partial(opened.journal.store.close, complete=False)):
             self._take(opened)
-        except BaseException:
-            opened.journal.store.close(complete=False)
-            raise
         FORKS.watch(self._forked, self.lock)
 
     def _take(self, opened: Opened) -> None:
@@ -152,21 +149,14 @@ class LiveGraph:
     def recover(self, *, beside_stream: bool = False) -> None:
         """Settle a change that an exception has left in the middle."""
         attempt = self.attempt
-        if attempt is None or (attempt.is_streaming and beside_stream):
+        if attempt is None or (beside_stream and attempt.is_streaming):
             return
-        if attempt.is_streaming:
-            self.journal.check_turn()
-            gc.collect()  # an interrupt may have left the stream to itself, in a cycle
-            if self.attempt is not attempt:
-                return
-            if attempt.end_stream():
-                attempt.is_done = self.engine.is_whole
-        if attempt.is_streaming:
-            raise StoreError(
-                "a stream of view diffs is open on this graph, so it answers nothing else: read it"
-                " to its end, or close() it"
-            )
         with self.journal.turn():
+            if not attempt.end_stream():
+                raise StoreError(
+                    "a stream of view diffs is open on this graph, so it answers nothing else:"
+                    " read it to its end, or close() it"
+                )
             self._resolve(attempt)
             if self.attempt is attempt:
                 raise StoreError(
@@ -178,6 +168,9 @@ class LiveGraph:
         """Bring a change to its end if its record stands, or take it back."""
         try:
             self.version += 1
+            if attempt.stream is not None:
+                # Only before it is undone for the first time: then nothing of it is done.
+                attempt.is_done, attempt.stream = self.engine.is_whole, None
             self.journal.settle()
             number = attempt.number = attempt.standing(self.journal.store.settle())
             if attempt.then is None and (number is None or not attempt.is_done):
@@ -248,7 +241,7 @@ class LiveGraph:
             return
         self.recover()
         try:
-            if not disk.is_at_end():
+            if not disk.reader.is_at_end():
                 self.version += 1
                 self.attempt = Attempt(0, then=self._cut_short)
                 replay_all(disk, self.engine, self.journal, self.quarantined)

@@ -17,16 +17,12 @@ class Memory:
     is_durable = False
     remedy = "the graph is in memory alone: make it anew"
     checkpoints = None
+    failed = None  # it takes more at all times
 
     def __init__(self) -> None:
         self._last = 0, ""  # the number and the kind of the last record
         self._waiting: dict[int, pa.Table] = {}
         self._answers: dict[str, dict[int, pa.Table]] = {}  # of each source, the last
-
-    @property
-    def failed(self) -> str | None:
-        """Why it takes nothing more: it always does."""
-        return None
 
     def append(self, record: Record) -> int:
         """Number a record, which stands once it is the last; gives its number."""

@@ -11,10 +11,12 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from threading import Condition, RLock
 from typing import NamedTuple
 
+from joingraph.common.closing import on_error
 from joingraph.common.errors import StoreError
 from joingraph.common.names import short_repr
 from joingraph.common.unreadable import UNREADABLE
@@ -36,7 +38,7 @@ from joingraph.storage.recovery import blocks_of, replay_all, restore
 from joingraph.storage.state import State
 
 ON_MISSING = ("error", "skip", "quarantine")
-OPTIONS = ("engine", "lookahead", "on_missing")
+OPTIONS = {"engine": ENGINES, "lookahead": LOOKAHEADS, "on_missing": ON_MISSING}
 
 
 class Keeping(NamedTuple):
@@ -73,30 +75,6 @@ class Opened(NamedTuple):
     quarantined: list[Quarantined]
     followed: Disk | None = None  # the folder, if it is only read
 
-    def close(self) -> None:
-        """Let go of the folder."""
-        self.journal.close()
-
-
-class Stored(NamedTuple):
-    """What a folder says of its graph: the view, and how it was made."""
-
-    view: View
-    key_index: tuple[str, ...]
-    engine: str
-    lookahead: str
-    on_missing: str
-
-    @property
-    def options(self) -> dict[str, str]:
-        """How its graph is made where nothing else is said."""
-        return {each: str(getattr(self, each)) for each in OPTIONS}
-
-    @property
-    def keyed_view(self) -> View:
-        """The view as its graph has it: with the keys of the indexed tables kept."""
-        return with_key_index(self.view, self.key_index)[0]
-
 
 def as_folder(path: object) -> Path:
     """Read the path of a graph's folder."""
@@ -130,7 +108,7 @@ def open_once(keeping: Keeping, path: Path, lock: RLock) -> Opened:
 
 def bring(disk: Disk, keeping: Keeping, lock: RLock, *, upto: int = EVERY_NUMBER) -> Opened:
     """Make a graph's engine and bring it to what its folder says up to a record."""
-    try:
+    with on_error(partial(disk.close, complete=False)):
         engine, state = keeping.make(), State.from_json(disk.found.footer.get("state"))
         journal = Journal(disk, state, Condition(lock), readonly=not keeping.durability)
         with lock:
@@ -139,20 +117,16 @@ def bring(disk: Disk, keeping: Keeping, lock: RLock, *, upto: int = EVERY_NUMBER
             if keeping.durability is not None:
                 disk.begin_writing(keeping.durability)
                 journal.forget()
-    except BaseException:
-        disk.close(complete=False)
-        raise
     return Opened(engine, journal, quarantined, None if keeping.durability else disk)
 
 
-def open_stored(path: Path) -> tuple[Stored, Disk]:
+def open_stored(path: Path) -> tuple[Owner, Disk]:
     """Open a graph's folder to read it, whichever view it is of."""
     stored = read_stored(path)
-    owner = Owner(stored.keyed_view, stored.key_index, stored.options)
-    return stored, open_disk(path, owner, readonly=True)
+    return stored, open_disk(path, stored._replace(view=stored.keyed_view), readonly=True)
 
 
-def open_upto(path: Path, number: int, *, by_rows: bool) -> tuple[Stored, Opened]:
+def open_upto(path: Path, number: int, *, by_rows: bool) -> tuple[Owner, Opened]:
     """Bring a graph to what its folder says up to a record, beside the process that writes it.
 
     `by_rows`: in the same order in all processes, whether they can map its arrays or not.
@@ -160,7 +134,7 @@ def open_upto(path: Path, number: int, *, by_rows: bool) -> tuple[Stored, Opened
     return look_again(Folder(path), lambda: open_upto_once(path, number, by_rows=by_rows))
 
 
-def open_upto_once(path: Path, number: int, *, by_rows: bool) -> tuple[Stored, Opened]:
+def open_upto_once(path: Path, number: int, *, by_rows: bool) -> tuple[Owner, Opened]:
     """Bring a graph to what its folder says up to a record; Stale if the folder changes."""
     stored, disk = open_stored(path)
     if by_rows:
@@ -175,7 +149,7 @@ def write_beside(path: Path, number: int, is_wanted: Callable[[], bool]) -> None
     assert disk is not None, "what is read from a folder is in it"
     blocks = blocks_of(opened.engine, opened.quarantined, disk.owner.view)
     disk.write(opened.journal.state, number, wanted(blocks, is_wanted))
-    opened.close()
+    opened.journal.close()
 
 
 def wanted(blocks: Iterable[Block], is_wanted: Callable[[], bool]) -> Iterator[Block]:
@@ -197,7 +171,7 @@ def reopen(keeping: Keeping, lock: RLock, graph: bytes) -> Opened:
     opened = open_graph(keeping, lock)
     disk = check_followed(opened.followed)
     if disk.identity.graph != graph:
-        opened.close()
+        opened.journal.close()
         raise StoreError(
             f"{disk.folder.path} was replaced by the folder of another graph of this view; this"
             " one stays as it was: close it, and open the folder with joingraph.open(path)"
@@ -205,18 +179,17 @@ def reopen(keeping: Keeping, lock: RLock, graph: bytes) -> Opened:
     return opened
 
 
-def read_stored(path: Path) -> Stored:
-    """Read whose graph a folder holds."""
+def read_stored(path: Path) -> Owner:
+    """Read whose graph a folder holds; its view is the one that was given, without the keys."""
     folder = Folder(path)
     found = Snapshot(folder, newest(folder))
     try:
         written = found.footer
-        engine, lookahead, on_missing = (str(written["options"][each]) for each in OPTIONS)
-        one_of("engine", engine, ENGINES)
-        one_of("lookahead", lookahead, LOOKAHEADS)
-        one_of("on_missing", on_missing, ON_MISSING)
+        options = {
+            name: one_of(name, written["options"][name], known) for name, known in OPTIONS.items()
+        }
         key_index = tuple(map(str, written["key_index"]))
-        return Stored(read_view(written["view"]), key_index, engine, lookahead, on_missing)
+        return Owner(read_view(written["view"]), key_index, options)
     except UNREADABLE as error:
         raise found.damaged("its footer") from error
     finally:

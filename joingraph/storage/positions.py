@@ -25,6 +25,13 @@ TEXT_CHARS_MAX = 10_000
 Position = int | str | tuple[int | str, ...]
 
 
+class Origin(NamedTuple):
+    """Where a batch, or a load, comes from: its source, and where it ends there."""
+
+    source: str
+    position: Position
+
+
 class Applied(NamedTuple):
     """A batch, or a load, that was applied: its position, its sequence number, its record."""
 
@@ -42,13 +49,17 @@ class Source:
     loaded: Applied | None = None
 
     @property
+    def ends(self) -> list[Applied]:
+        """The last batch and the last load, of those there are."""
+        return [*self.applied[-1:], *([self.loaded] if self.loaded else [])]
+
+    @property
     def last(self) -> Applied | None:
         """The latest of all."""
-        ends = [*self.applied[-1:], *([self.loaded] if self.loaded else [])]
-        return max(ends, key=lambda each: each.position) if ends else None
+        return max(self.ends, key=lambda each: each.position, default=None)
 
 
-def read_position(source: object, position: object) -> tuple[str, Position] | None:
+def read_origin(source: object, position: object) -> Origin | None:
     """Check what a caller gave: both or neither."""
     if source is None and position is None:
         return None
@@ -58,28 +69,28 @@ def read_position(source: object, position: object) -> tuple[str, Position] | No
         raise DiffError(
             f"source is a name of 1 to {OWN_CHARS_MAX} characters, found {short_repr(source)}"
         )
-    return plain(source), as_position(position)
+    return Origin(plain(source), as_position(position))
 
 
-def as_position(given: object) -> Position:
+def as_position(value: object) -> Position:
     """Read a position; lists and tuples are the same."""
-    parts = tuple(given) if isinstance(given, (list, tuple)) else ()
+    parts = tuple(value) if isinstance(value, (list, tuple)) else ()
     if parts and all(map(is_part, parts)):
         return tuple(map(plain, parts))
-    if is_part(given):
-        found: Position = plain(given)
+    if is_part(value):
+        found: Position = plain(value)
         return found
     raise DiffError(
         "position is an integer, a text, or a list of them, greater with every batch of the source;"
-        f" found {short_repr(given)}"
+        f" found {short_repr(value)}"
     )
 
 
-def is_part(given: object) -> bool:
+def is_part(value: object) -> bool:
     """True if this can be a position, or a part of one."""
-    if isinstance(given, str):
-        return len(given) <= TEXT_CHARS_MAX and is_unicode(given)
-    return type(given) is int and -(1 << 127) <= given < 1 << 127
+    if isinstance(value, str):
+        return len(value) <= TEXT_CHARS_MAX and is_unicode(value)
+    return type(value) is int and -(1 << 127) <= value < 1 << 127
 
 
 class Positions:
@@ -113,7 +124,7 @@ class Positions:
     def note(self, source: str, applied: Applied) -> None:
         """Remember what was applied; the last batch once more changes nothing."""
         known = self.sources.setdefault(source, Source())
-        for before in (*known.applied[-1:], *([known.loaded] if known.loaded else [])):
+        for before in known.ends:
             check_kind(source, before.position, applied.position)
         if applied.is_load:
             known.loaded = applied
@@ -142,11 +153,11 @@ def read_applied(written: Sequence[Any]) -> Applied:
     return Applied(as_position(position), int(seq), int(number), bool(is_load))
 
 
-def check_kind(source: str, known: Position, given: Position) -> None:
+def check_kind(source: str, known: Position, value: Position) -> None:
     """Refuse a position that cannot be compared with those before."""
-    if kinds(known) != kinds(given):
+    if kinds(known) != kinds(value):
         raise DiffError(
-            f"source {source!r} has positions like {known!r:.100}, found {given!r:.100}: all"
+            f"source {source!r} has positions like {known!r:.100}, found {value!r:.100}: all"
             " positions of a source are of one kind"
         )
 
@@ -157,7 +168,7 @@ def is_after(position: Any, other: Any) -> bool:
 
 
 def kinds(position: Position) -> list[type]:
-    """Say of what a position is made."""
+    """Return the types that a position is made of."""
     return [tuple, *map(type, position)] if isinstance(position, tuple) else [type(position)]
 
 

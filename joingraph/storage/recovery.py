@@ -32,7 +32,7 @@ from joingraph.tables.batch import Entry, Refused, find_table
 from joingraph.tables.table import Table
 from joingraph.view_diffs.view_diff import DiffRows
 
-TOLD_EVERY_S = 1.0
+PROGRESS_EVERY_S = 1.0
 ASIDE = "aside"  # the block of diffs that were set aside
 log = logging.getLogger("joingraph")
 
@@ -88,7 +88,7 @@ def replay_all(
     next call goes on behind the last record that was carried out: `with_last_remade` reads ahead.
     """
     done = disk.reader.place
-    steps = takewhile(lambda step: step.number <= upto, told(disk.steps(), disk))
+    steps = takewhile(lambda step: step.number <= upto, with_progress(disk.steps(), disk))
     try:
         for step, is_last in with_last_remade(steps):
             if step.number <= disk.found.number:
@@ -99,7 +99,7 @@ def replay_all(
             done = step.end
             journal.is_carrying = False
     except BaseException:
-        disk.go_back(done)
+        disk.reader.place = done
         raise
     if disk.reader.torn and disk.lock is not None:
         log.warning(
@@ -140,14 +140,14 @@ def entries_of(record: Record, view: View) -> Sequence[Entry]:
         raise StoreError(f"its rows are none of the view's tables: {error!r:.200}") from error
 
 
-def told(steps: Iterator[Step], disk: Disk) -> Iterator[Step]:
-    """Tell every second how far a long replay has come."""
+def with_progress(steps: Iterator[Step], disk: Disk) -> Iterator[Step]:
+    """Yield steps, and show every second how far a long replay has come."""
     last, total = time.monotonic(), 0
     show, before = shown_progress(f"{disk.folder.path}: KiB of the log replayed"), disk.behind
     for step in steps:
         yield step
         now = time.monotonic()
-        if now - last > TOLD_EVERY_S:
+        if now - last > PROGRESS_EVERY_S:
             total = total or disk.log_bytes() // 1024
             done = min((disk.behind - before) // 1024, total)
             log.info("%s: replayed %d of %d KiB of the log", disk.folder.path, done, total)

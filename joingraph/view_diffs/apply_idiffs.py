@@ -19,9 +19,9 @@ from joingraph.expressions.words import Word
 from joingraph.view_diffs.idiffs_sql import (
     SQLITE,
     TableName,
+    part_statements,
     set_statements,
     source_table,
-    statements,
 )
 from joingraph.view_diffs.view_diff import word_rows
 
@@ -32,7 +32,7 @@ Target = TypeVar("Target")
 
 
 def apply_to_copy(target: Target, idiffs: IDiffs, table: TableName | None) -> Target:
-    """Apply i-diffs to an Arrow table, and give the new one; or to a table behind a connection."""
+    """Apply i-diffs to an Arrow table, and return the new one; or to a table of a database."""
     for part in idiffs.parts:
         check_keys(part)
     opened: Any = target
@@ -56,7 +56,7 @@ def apply_to_copy(target: Target, idiffs: IDiffs, table: TableName | None) -> Ta
 
 
 def check_keys(part: IDiff) -> None:
-    """Refuse two diffs of one key: which of them is meant cannot be told."""
+    """Refuse two diffs of one key: either of them may be meant."""
     if part.counted or not part.key:
         return
     seen: set[tuple[Word, ...]] = set()
@@ -92,11 +92,11 @@ def applied(rows: pa.Table, part: IDiff) -> pa.Table:
         return pa.concat_tables([kept, new.cast(rows.schema)])
     if part.kind == "update":
         return updated(rows, part)
-    return less(rows, part) if part.counted else without_named(rows, part)
+    return without_counted(rows, part) if part.counted else without_named(rows, part)
 
 
-def named(rows: pa.Table, part: IDiff) -> Numbers:
-    """Find for each row the diff that names it; -1 where none does."""
+def diff_of_row(rows: pa.Table, part: IDiff) -> Numbers:
+    """Return for each row the number of the diff that names it; -1 if none does."""
     width = len(part.key)
     diffs = {key: at for at, key in enumerate(word_rows(part.table.select(part.key), width))}
     found = [diffs.get(key, -1) for key in word_rows(rows.select(part.key), width)]
@@ -105,12 +105,12 @@ def named(rows: pa.Table, part: IDiff) -> Numbers:
 
 def without_named(rows: pa.Table, part: IDiff) -> pa.Table:
     """Leave out the rows that diffs name."""
-    return rows.filter(pa.array(named(rows, part) < 0))
+    return rows.filter(pa.array(diff_of_row(rows, part) < 0))
 
 
 def updated(rows: pa.Table, part: IDiff) -> pa.Table:
     """Set the values of the rows that diffs name."""
-    diffs = named(rows, part)
+    diffs = diff_of_row(rows, part)
     sources = np.where(diffs < 0, np.arange(len(diffs)), len(diffs) + diffs)
     for name in part.values:
         at = rows.column_names.index(name)
@@ -121,11 +121,11 @@ def updated(rows: pa.Table, part: IDiff) -> pa.Table:
     return rows
 
 
-def less(rows: pa.Table, part: IDiff) -> pa.Table:
+def without_counted(rows: pa.Table, part: IDiff) -> pa.Table:
     """Leave out as many as are counted of the rows that diffs name."""
     counts = part.table.column(-1).to_pylist()
     kept = []
-    for at, diff in enumerate(named(rows, part).tolist()):
+    for at, diff in enumerate(diff_of_row(rows, part).tolist()):
         if diff >= 0 and counts[diff]:
             counts[diff] -= 1
         else:
@@ -138,7 +138,7 @@ def apply_to_sqlite(connection: sqlite3.Connection, idiffs: IDiffs, table: Table
     connection.execute("SAVEPOINT joingraph")
     try:
         for part in idiffs.parts:
-            for sql, parameters in statements(part, table, SQLITE):
+            for sql, parameters in part_statements(part, table, SQLITE):
                 connection.executemany(sql, parameters)
     except BaseException:
         connection.execute("ROLLBACK TO joingraph")

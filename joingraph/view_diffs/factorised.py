@@ -27,7 +27,7 @@ from joingraph.common.errors import LimitError
 from joingraph.expressions import texts
 from joingraph.expressions.consolidation import consolidate
 from joingraph.expressions.texts import Numbers
-from joingraph.view_diffs.view_diff import META, change_table
+from joingraph.view_diffs.view_diff import DIFF, META, change_table, left_over
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Factorised:
         parts = [
             self.rows,
             *(parts[0] for parts in multiplied_out),
-            consolidated(self.rows[:0], singles),
+            consolidated_singles(self.rows[:0], singles),
         ]
         schema = self.rows.schema
         found = pa.concat_tables(texts.typed(part.columns, schema) for part in parts)
@@ -119,18 +119,18 @@ def flat_changes(table: pa.Table, names: list[str]) -> list[pa.Table]:
     columns = {name: table[name].combine_chunks() for name in table.column_names}
     counts = columns["_count"].to_numpy()
     flat = Flat({}, counts, np.arange(len(counts)))
-    flat = multiplied(flat, columns.get("branches"))
+    flat = multiply(flat, columns.get("branches"))
     kinds = np.asarray(columns["_change_type"].to_pylist(), dtype=object)[flat.parents]
     diffs = columns["_diff"].to_numpy()[flat.parents]
     images = {side: image(flat, columns.get(side), names) for side in ("pre", "post")}
     return [
-        paired(images, flat.counts, diffs, np.flatnonzero(kinds == "update")),
-        single(images["pre"], -flat.counts, diffs, np.flatnonzero(kinds == "delete")),
-        single(images["post"], flat.counts, diffs, np.flatnonzero(kinds == "insert")),
+        update_rows(images, flat.counts, diffs, np.flatnonzero(kinds == "update")),
+        single_rows(images["pre"], -flat.counts, diffs, np.flatnonzero(kinds == "delete")),
+        single_rows(images["post"], flat.counts, diffs, np.flatnonzero(kinds == "insert")),
     ]
 
 
-def multiplied(flat: Flat, branches: pa.StructArray | None) -> Flat:
+def multiply(flat: Flat, branches: pa.StructArray | None) -> Flat:
     """Combine each row with every choice of partners from the branches of its struct."""
     for branch in branches.flatten() if branches is not None else ():
         lengths = branch.value_lengths().to_numpy()
@@ -151,11 +151,11 @@ def flat_partners(partners: pa.StructArray) -> Flat:
     """Multiply out partners with what lies beyond them."""
     parts = dict(zip(partners.type.names, partners.flatten(), strict=True))
     flat = Flat(fields(parts.get("values")), parts["count"].to_numpy(), np.arange(len(partners)))
-    return multiplied(flat, parts.get("branches"))
+    return multiply(flat, parts.get("branches"))
 
 
 def fields(struct: pa.StructArray | None) -> dict[str, pa.Array]:
-    """Give a struct's fields by name; none of no struct. Texts are wide: many rows repeat them."""
+    """Return a struct's fields by name. Texts become wide, as many rows repeat them."""
     if struct is None:
         return {}
     columns = [
@@ -172,7 +172,7 @@ def image(flat: Flat, own: pa.StructArray | None, names: list[str]) -> pa.Table:
     return pa.table({name: (own_columns | flat.columns)[name] for name in names})
 
 
-def paired(
+def update_rows(
     images: Mapping[str, pa.Table], counts: Numbers, diffs: Numbers, at: Numbers
 ) -> pa.Table:
     """Write updates, each pre-image with its post-image behind it."""
@@ -180,27 +180,19 @@ def paired(
     turns = np.arange(2 * len(at)).reshape(2, -1).T.ravel()
     kinds = ["update_preimage", "update_postimage"] * len(at)
     twice = np.repeat(at, 2)
-    return change_table(
-        both.take(pa.array(turns)), kinds, counts[twice].tolist(), diffs[twice].tolist()
-    )
+    return change_table(both.take(pa.array(turns)), kinds, counts[twice], diffs[twice])
 
 
-def single(rows: pa.Table, counts: Numbers, diffs: Numbers, at: Numbers) -> pa.Table:
+def single_rows(rows: pa.Table, counts: Numbers, diffs: Numbers, at: Numbers) -> pa.Table:
     """Write inserts or deletes, deletes with counts below zero."""
-    return change_table(
-        rows.take(pa.array(at)), ["insert"] * len(at), counts[at].tolist(), diffs[at].tolist()
-    )
+    return change_table(rows.take(pa.array(at)), ["insert"] * len(at), counts[at], diffs[at])
 
 
-def consolidated(none: pa.Table, parts: Sequence[pa.Table]) -> pa.Table:
-    """Add up equal rows of one base diff, whichever alias they come from; some cancel."""
+def consolidated_singles(none: pa.Table, parts: Sequence[pa.Table]) -> pa.Table:
+    """Consolidate the rows of each base diff, whichever alias they come from."""
     rows = pa.concat_tables([none, *(texts.typed(part.columns, none.schema) for part in parts)])
     width = rows.num_columns - len(META)
     columns = rows.select([*range(width), rows.num_columns - 1])
     found = consolidate(columns, rows.column(width + 1).to_numpy())
-    return change_table(
-        texts.take_rows(rows.select(range(width)), found.at),
-        ["insert" if count > 0 else "delete" for count in found.counts.tolist()],
-        np.abs(found.counts).tolist(),
-        rows.column(width + 2).to_numpy()[found.at].tolist(),
-    )
+    diffs = rows.column(width + 2).to_numpy()[found.at]
+    return left_over(rows, width, found.at, found.counts).append_column(DIFF, pa.array(diffs))

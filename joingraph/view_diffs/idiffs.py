@@ -22,7 +22,7 @@ Precondition: what is declared as a key is one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
@@ -54,11 +54,6 @@ class IDiff:
     key: tuple[str, ...]
     table: pa.Table
     counted: bool = False
-
-    def rows(self) -> Iterator[IDiff]:
-        """Cut it into diffs of one row each."""
-        for at in range(self.table.num_rows):
-            yield IDiff(self.kind, self.alias, self.key, self.table.slice(at, 1), self.counted)
 
     def repeated(self) -> IDiff:
         """Write each row as often as it counts."""
@@ -97,7 +92,7 @@ class IDiffs:
         return sum(part.table.num_rows for part in self.parts)
 
     def apply_idiffs(self, target: Target, table: TableName | None = None) -> Target:
-        """Apply them to a stored copy of the view: an Arrow table, and the new one is given.
+        """Apply them to a stored copy of the view, an Arrow table, and return the new one.
 
         Or to a table of DuckDB or SQLite, named behind its connection, in one transaction.
         """
@@ -149,75 +144,70 @@ def make_idiffs(
     """
     schema = plan.definition.schema
     parts: list[IDiff] = []
-    gone: list[Gone] = []
+    deletes: list[Deleted] = []
     for index, of in diffs.items():
         names = keyed[index].names
         key, alias = tuple(schema.names[at] for at in names), keyed[index].alias.name
         parts.append(IDiff("update", alias, key, of.updates))
         parts.append(IDiff("delete", alias, key, of.deletes))
-        gone.append(Gone(names, set(word_rows(of.deletes, len(names)))))
+        deletes.append(Deleted(names, set(word_rows(of.deletes, len(names)))))
     rows = changes.select(range(len(schema)))
-    balances = balanced(changes, shared_columns(plan, keyed), gone)
+    balances = balances_of(changes, shared_columns(plan, keyed), deletes)
     named_by = view_key(plan, keyed)
     if named_by is None:
-        parts += counted(rows, shared_columns(plan, keyed), balances)
+        parts += counted_rows(rows, shared_columns(plan, keyed), balances)
     else:
-        parts += named(rows, named_by, balances)
+        parts += keyed_rows(rows, named_by, balances)
     return IDiffs(schema, tuple(part for part in parts if part.table.num_rows))
 
 
-class Gone(NamedTuple):
-    """The keys that a delete i-diff takes away, and the view's columns that hold them."""
+class Deleted(NamedTuple):
+    """The keys that a delete i-diff removes, and the view's columns that hold them."""
 
     names: tuple[int, ...]
     keys: set[Words]
 
-    def leaves(self, rows: pa.Table) -> Mask:
-        """Mark the rows of the view that stay."""
-        if not self.keys:
-            return np.ones(len(rows), bool)
-        named = word_rows(rows.select(self.names), len(self.names))
-        return np.array([key not in self.keys for key in named], bool)
+
+def rows_without(keys: set[Words], rows: pa.Table) -> Mask:
+    """Return a mask of the rows that are none of the keys."""
+    if not keys:
+        return np.ones(len(rows), bool)
+    return np.array([row not in keys for row in word_rows(rows, rows.num_columns)], bool)
 
 
-def balanced(changes: pa.Table, shared: tuple[int, ...], gone: Sequence[Gone]) -> Balances:
-    """Add up the rows that no delete i-diff takes, by their shared columns."""
+def balances_of(changes: pa.Table, shared: tuple[int, ...], deletes: Iterable[Deleted]) -> Balances:
+    """Add up the rows that no delete i-diff removes, by their shared columns."""
     width = changes.num_columns - len(META)
     rows = changes.select(range(width))
     left = consolidate(rows, signed_counts(changes, width))
-    for each in gone:
-        left = left.where(each.leaves(take_rows(rows, left.at)))
+    for names, keys in deletes:
+        left = left.where(rows_without(keys, take_rows(rows.select(names), left.at)))
     left = left.where(np.argsort(left.at))
     found = consolidate(take_rows(rows.select(shared), left.at), left.counts)
     return Balances(left.at[found.at], found.counts)
 
 
-def counted(rows: pa.Table, shared: tuple[int, ...], balances: Balances) -> Iterator[IDiff]:
+def counted_rows(rows: pa.Table, shared: tuple[int, ...], balances: Balances) -> Iterator[IDiff]:
     """Insert and delete rows as often as it takes."""
     come, gone = balances.where(balances.counts > 0), balances.where(balances.counts < 0)
     names = tuple(rows.column_names[at] for at in shared)
-    yield IDiff("insert", "", (), with_counts(picked(rows, come), come), counted=True)
-    less = with_counts(picked(rows.select(shared), gone), gone)
+    yield IDiff("insert", "", (), with_counts(rows, come), counted=True)
+    less = with_counts(rows.select(shared), gone)
     yield IDiff("delete", "", names, less, counted=True)
 
 
-def named(rows: pa.Table, key: tuple[int, ...], balances: Balances) -> Iterator[IDiff]:
+def keyed_rows(rows: pa.Table, key: tuple[int, ...], balances: Balances) -> Iterator[IDiff]:
     """Insert rows by the view's key, and delete those whose key no inserted row has."""
     names = tuple(rows.column_names[at] for at in key)
-    come = picked(rows, balances.where(balances.counts > 0))
-    gone = picked(rows, balances.where(balances.counts < 0)).select(names)
-    kept = set(word_rows(come.select(names), len(names))) if len(gone) else set[Words]()
-    left = [at for at, row in enumerate(word_rows(gone, len(names))) if row not in kept]
+    come = take_rows(rows, balances.at[balances.counts > 0])
+    gone = take_rows(rows.select(names), balances.at[balances.counts < 0])
+    come_keys = set(word_rows(come.select(names), len(names))) if len(gone) else set[Words]()
     yield IDiff("insert", "", names, come)
-    yield IDiff("delete", "", names, take_rows(gone, np.array(left, np.int64)))
-
-
-def picked(rows: pa.Table, balances: Balances) -> pa.Table:
-    """Take the rows that balances point at."""
-    return take_rows(rows, balances.at)
+    left = np.flatnonzero(rows_without(come_keys, gone))
+    yield IDiff("delete", "", names, take_rows(gone, left))
 
 
 def with_counts(rows: pa.Table, balances: Balances) -> pa.Table:
-    """Put counts, all above zero, behind rows."""
-    counts = pa.array(np.abs(balances.counts))
-    return pa.table([*rows.columns, counts], names=[*rows.column_names, COUNT])
+    """Take the rows that balances point at, with their counts, all above zero."""
+    found, counts = take_rows(rows, balances.at), pa.array(np.abs(balances.counts))
+    return pa.table([*found.columns, counts], names=[*found.column_names, COUNT])

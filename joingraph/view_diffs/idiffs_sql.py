@@ -67,57 +67,51 @@ def idiffs_sql(idiffs: IDiffs, table: TableName) -> list[Statement]:
     >>> idiffs_sql(IDiffs(pa.schema({"tweetId": pa.int64()}), (part,)), "feed")
     [Statement(sql='DELETE FROM "feed" WHERE "tweetId" = $1', parameters=[(8,)])]
     """
-    return [each for part in idiffs.parts for each in statements(part, table, POSTGRES)]
+    return [each for part in idiffs.parts for each in part_statements(part, table, POSTGRES)]
 
 
-def statements(part: IDiff, table: TableName, dialect: Dialect) -> Iterator[Statement]:
+def part_statements(part: IDiff, table: TableName, dialect: Dialect) -> Iterator[Statement]:
     """Write one part for one dialect."""
-    into = quoted_table(table)
+    into = table_identifier(table)
     if part.counted and part.kind == "delete":
-        yield less(part, into, dialect)
+        yield delete_counted(part, into, dialect)
         return
     if part.kind == "update":
-        marks = Marks(dialect)
-        assigned = ", ".join(f"{quoted(name)} = {marks.next()}" for name in part.values)
-        sql = f"UPDATE {into} SET {assigned} WHERE {met(part.key, '=', marks)}"
-        yield Statement(sql, rows_of(part, (*part.values, *part.key), dialect))
+        marks = placeholders(dialect)
+        assigned = ", ".join(f"{identifier(name)} = {next(marks)}" for name in part.values)
+        sql = f"UPDATE {into} SET {assigned} WHERE {conjunction(part.key, '=', marks)}"
+        yield Statement(sql, parameter_rows(part, (*part.values, *part.key), dialect))
         return
     if part.key:
-        sql = f"DELETE FROM {into} WHERE {met(part.key, '=', Marks(dialect))}"
-        yield Statement(sql, rows_of(part, part.key, dialect))
+        sql = f"DELETE FROM {into} WHERE {conjunction(part.key, '=', placeholders(dialect))}"
+        yield Statement(sql, parameter_rows(part, part.key, dialect))
     if part.kind == "insert":
         names = part.columns
-        marks = Marks(dialect)
-        marked = ", ".join(marks.next() for _ in names)
-        sql = f"INSERT INTO {into} ({quoted_all(names)}) VALUES ({marked})"
-        yield Statement(sql, rows_of(part.repeated(), names, dialect))
+        marks = placeholders(dialect)
+        marked = ", ".join(next(marks) for _ in names)
+        sql = f"INSERT INTO {into} ({identifiers(names)}) VALUES ({marked})"
+        yield Statement(sql, parameter_rows(part.repeated(), names, dialect))
 
 
-def less(part: IDiff, into: str, dialect: Dialect) -> Statement:
+def delete_counted(part: IDiff, into: str, dialect: Dialect) -> Statement:
     """Delete as many rows as are counted of those that agree on the shared columns."""
-    name, marks = dialect.row_name, Marks(dialect)
-    found = f"SELECT {name} FROM {into} WHERE {met(part.key, dialect.same, marks)}"
-    sql = f"DELETE FROM {into} WHERE {name} IN ({found} LIMIT {marks.next()})"
-    return Statement(sql, rows_of(part, part.table.column_names, dialect))
+    name, marks = dialect.row_name, placeholders(dialect)
+    found = f"SELECT {name} FROM {into} WHERE {conjunction(part.key, dialect.same, marks)}"
+    sql = f"DELETE FROM {into} WHERE {name} IN ({found} LIMIT {next(marks)})"
+    return Statement(sql, parameter_rows(part, part.table.column_names, dialect))
 
 
-class Marks:
-    """Numbers placeholders as they are written."""
-
-    def __init__(self, dialect: Dialect) -> None:
-        self.dialect, self.numbers = dialect, count(1)
-
-    def next(self) -> str:
-        """Write the next one."""
-        return self.dialect.placeholder(next(self.numbers))
+def placeholders(dialect: Dialect) -> Iterator[str]:
+    """Yield the placeholders of one statement, numbered as they are written."""
+    return map(dialect.placeholder, count(1))
 
 
-def met(names: Iterable[str], sign: str, marks: Marks) -> str:
+def conjunction(names: Iterable[str], sign: str, marks: Iterator[str]) -> str:
     """Compare columns with placeholders."""
-    return " AND ".join(f"{quoted(name)} {sign} {marks.next()}" for name in names)
+    return " AND ".join(f"{identifier(name)} {sign} {next(marks)}" for name in names)
 
 
-def rows_of(part: IDiff, names: Sequence[str], dialect: Dialect) -> list[tuple[object, ...]]:
+def parameter_rows(part: IDiff, names: Sequence[str], dialect: Dialect) -> list[tuple[object, ...]]:
     """List the parameters of a statement, row by row."""
     found = (python_values(part.table.column(name)) for name in names)
     columns = [[dialect.value(parameter(value)) for value in column] for column in found]
@@ -129,19 +123,19 @@ def parameter(value: object) -> object:
     return shown(value) if isinstance(value, pa.Scalar) else value
 
 
-def quoted(name: str) -> str:
+def identifier(name: str) -> str:
     """Quote an identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def quoted_all(names: Iterable[str]) -> str:
+def identifiers(names: Iterable[str]) -> str:
     """Quote a list of identifiers."""
-    return ", ".join(map(quoted, names))
+    return ", ".join(map(identifier, names))
 
 
-def quoted_table(table: TableName) -> str:
+def table_identifier(table: TableName) -> str:
     """Quote a table's name, or its schema's and its own."""
-    return ".".join(map(quoted, (table,) if isinstance(table, str) else table))
+    return ".".join(map(identifier, (table,) if isinstance(table, str) else table))
 
 
 def set_statements(part: IDiff, table: TableName, source: str) -> Iterator[str]:
@@ -149,12 +143,12 @@ def set_statements(part: IDiff, table: TableName, source: str) -> Iterator[str]:
 
     A counted delete finds in column n how many rows go, and in `at` a number of its own.
     """
-    into = quoted_table(table)
+    into = table_identifier(table)
     names = list(part.columns)
     of = {name: f"{source}.c{at}" for at, name in enumerate(names)}
     same = "IS NOT DISTINCT FROM" if part.counted else "="
-    meet = " AND ".join(f"{into}.{quoted(name)} {same} {of[name]}" for name in part.key)
-    assigned = ", ".join(f"{quoted(name)} = {of[name]}" for name in part.values)
+    meet = " AND ".join(f"{into}.{identifier(name)} {same} {of[name]}" for name in part.key)
+    assigned = ", ".join(f"{identifier(name)} = {of[name]}" for name in part.values)
     if part.kind == "delete" and part.counted:
         nth = f"row_number() OVER (PARTITION BY {source}.at)"
         found = (
@@ -168,7 +162,7 @@ def set_statements(part: IDiff, table: TableName, source: str) -> Iterator[str]:
     if part.kind == "insert":
         new = f" WHERE NOT EXISTS (SELECT 1 FROM {into} WHERE {meet})" if part.key else ""
         listed = ", ".join(of[name] for name in names)
-        yield f"INSERT INTO {into} ({quoted_all(names)}) SELECT {listed} FROM {source}{new}"
+        yield f"INSERT INTO {into} ({identifiers(names)}) SELECT {listed} FROM {source}{new}"
 
 
 def source_table(part: IDiff) -> pa.Table:

@@ -13,7 +13,7 @@ can be had from that one is given on request.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -47,12 +47,12 @@ ViewRow = tuple[str, tuple[Value, ...], int]
 
 
 def change_table(
-    rows: pa.Table, kinds: Sequence[str], counts: Sequence[int], diffs: Sequence[int]
+    rows: pa.Table, kinds: Iterable[str], counts: Iterable[int], diffs: Iterable[int]
 ) -> pa.Table:
     """Put rows of the view and what happened to each side by side."""
     codes = pa.array([CODES[kind] for kind in kinds], pa.int8())
-    told = beside(rows, codes, pa.array(counts, pa.int64()))
-    return told.append_column(DIFF, pa.array(diffs, pa.int64()))
+    changes = beside(rows, codes, pa.array(counts, pa.int64()))
+    return changes.append_column(DIFF, pa.array(diffs, pa.int64()))
 
 
 def beside(rows: pa.Table, codes: pa.Array, counts: pa.Array) -> pa.Table:
@@ -188,12 +188,12 @@ class ViewDiff:
         return net(self._changes.rows)
 
 
-def check_names(asked: str, schema: pa.Schema) -> None:
+def check_names(method: str, schema: pa.Schema) -> None:
     """Refuse columns of which two have one name, as those of a view of before may."""
     twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
     if twice:
         raise DiffError(
-            f"{asked} would have two columns called {', '.join(map(quoted, twice))}: the view's,"
+            f"{method} would have two columns called {', '.join(map(quoted, twice))}: the view's,"
             " and what view diffs say beside it; ask rows() or net(), or rename the view's with"
             " graph.rebuild(View('SELECT ... AS ...', tables))"
         )

@@ -13,36 +13,7 @@ from __future__ import annotations
 
 from joingraph.common.errors import CorruptGraph
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.entries import link_of, list_at, node_at, record_at
-from joingraph.graph.compiled.fields import (
-    A_KIND,
-    A_LINK_COUNT,
-    COUNT,
-    EDGE,
-    EXACT,
-    GLOBAL,
-    L_LENGTH,
-    L_LIVE,
-    L_VERTEX,
-    LEAF,
-    LENGTH,
-    LOOKAHEAD,
-    LOW,
-    PLACES,
-    S_ALIAS,
-    S_KIND,
-    S_LENGTH,
-    S_LINK,
-    SEAT_WORDS,
-    USED,
-    V_KEY,
-    V_LIVE,
-    V_NEXT,
-    V_RECORDS,
-    V_SEAT_COUNT,
-    V_SEATS,
-    V_STRIDE,
-)
+from joingraph.graph.compiled.entries import length_at, link_of, list_at, node_at, record_at
 from joingraph.graph.compiled.list_index import (
     has_places,
     hash_at,
@@ -51,7 +22,7 @@ from joingraph.graph.compiled.list_index import (
     slot_of,
     tag_of,
 )
-from joingraph.graph.compiled.live_flags import complete
+from joingraph.graph.compiled.live_flags import opens
 from joingraph.graph.compiled.machine.kernel import kernel, ld
 from joingraph.graph.compiled.memory.state import GraphMemory
 from joingraph.graph.compiled.vertex_table import find
@@ -90,10 +61,10 @@ def corrupt(what: str, where: str) -> CorruptGraph:
 @kernel
 def rows_at(vd: int, place: int) -> int:
     """Add up the lengths of a seat's lists over all values."""
-    total, seat = 0, ld(vd, V_SEATS) + place * (SEAT_WORDS * 8)
-    for value in range(ld(vd, V_NEXT)):
-        record = ld(vd, V_RECORDS) + value * ld(vd, V_STRIDE) * 8
-        total += ld(record, ld(seat, S_LENGTH)) & LENGTH
+    total, seat = 0, ld(vd, f.V_SEATS) + place * (f.SEAT_WORDS * 8)
+    for value in range(ld(vd, f.V_NEXT)):
+        record = ld(vd, f.V_RECORDS) + value * ld(vd, f.V_STRIDE) * 8
+        total += ld(record, ld(seat, f.S_LENGTH)) & f.LENGTH
     return total
 
 
@@ -101,47 +72,47 @@ def rows_at(vd: int, place: int) -> int:
 def check_vertex(st: int, vd: int) -> int:
     """Check all values of a vertex; gives a fault's number, or 0."""
     living = 0
-    for value in range(ld(vd, V_NEXT)):
-        record = ld(vd, V_RECORDS) + value * ld(vd, V_STRIDE) * 8
+    for value in range(ld(vd, f.V_NEXT)):
+        record = ld(vd, f.V_RECORDS) + value * ld(vd, f.V_STRIDE) * 8
         if empty(vd, record):
             continue
         living += 1
         if find(vd, record) != record:
             return 1
-        seat = ld(vd, V_SEATS)
-        for _ in range(ld(vd, V_SEAT_COUNT)):
+        seat = ld(vd, f.V_SEATS)
+        for _ in range(ld(vd, f.V_SEAT_COUNT)):
             fault = check_list(st, seat, record)
             if fault:
                 return fault
-            seat += SEAT_WORDS * 8
-    return 0 if living == ld(vd, V_LIVE) or ld(vd, V_KEY) == 0 else 6
+            seat += f.SEAT_WORDS * 8
+    return 0 if living == ld(vd, f.V_LIVE) or ld(vd, f.V_KEY) == 0 else 6
 
 
 @kernel
 def check_list(st: int, seat: int, record: int) -> int:
     """Check one alias' list at a value."""
-    ad, kind, sized = ld(seat, S_ALIAS), ld(seat, S_KIND), ld(record, ld(seat, S_LENGTH))
-    length = sized & LENGTH
-    if kind != COUNT and length > (1 << (sized >> 40)) >> 1:
+    ad, kind, sized = ld(seat, f.S_ALIAS), ld(seat, f.S_KIND), ld(record, ld(seat, f.S_LENGTH))
+    length = sized & f.LENGTH
+    if kind != f.COUNT and length > (1 << (sized >> 40)) >> 1:
         return 2
-    if kind == LEAF:
+    if kind == f.LEAF:
         for at in range(length):
             if not has_place(st, ad, record, at):
                 return 7
-    if kind < EDGE:
+    if kind < f.EDGE:
         return 0
-    link = ld(seat, S_LINK)
+    link = ld(seat, f.S_LINK)
     ln = link_of(ad, link)
     entries = list_at(st, ln, record)
     for at in range(length):
-        if not tied(st, ad, link, ld(entries, at), at):
+        if not knows_place(st, ad, link, ld(entries, at), at):
             return 3
         if link == 0 and not has_place(st, ad, record, at):
             return 7
-        live = at < ld(record, ld(ln, L_LIVE))
-        if ld(st, LOOKAHEAD) == GLOBAL and not live and lives(ad, link, ld(entries, at)):
+        live = at < ld(record, ld(ln, f.L_LIVE))
+        if ld(st, f.LOOKAHEAD) == f.GLOBAL and not live and opens(ad, link, ld(entries, at)):
             return 4
-        if ld(st, LOOKAHEAD) == EXACT and live != lives(ad, link, ld(entries, at)):
+        if ld(st, f.LOOKAHEAD) == f.EXACT and live != opens(ad, link, ld(entries, at)):
             return 4
     return 0
 
@@ -153,32 +124,17 @@ def has_place(st: int, ad: int, record: int, at: int) -> bool:
         return True
     owner = owner_of(ad, record)
     tag = tag_of(owner, hash_at(st, ad, record, at))
-    return ld(ld(st, PLACES), 2 * slot_of(st, owner, tag, place_at(st, ad, record, at))) != 0
+    return ld(ld(st, f.PLACES), 2 * slot_of(st, owner, tag, place_at(st, ad, record, at))) != 0
 
 
 @kernel
-def tied(st: int, ad: int, link: int, entry: int, at: int) -> bool:
+def knows_place(st: int, ad: int, link: int, entry: int, at: int) -> bool:
     """True if an entry's other end knows its place."""
-    if ld(ad, A_KIND) == EDGE:
+    if ld(ad, f.A_KIND) == f.EDGE:
         far = link_of(ad, 1 - link)
         other = record_at(far, entry >> 32)
-        if (entry & LOW) >= ld(other, ld(far, L_LENGTH)) & LENGTH:
+        if (entry & f.LOW) >= length_at(far, other):
             return False
-        return ld(list_at(st, far, other), entry & LOW) & LOW == at
+        return ld(list_at(st, far, other), entry & f.LOW) & f.LOW == at
     node = node_at(ad, entry)
-    return ld(node, 0) & USED != 0 and ld(node, 1 + link) & LOW == at
-
-
-@kernel
-def lives(ad: int, link: int, entry: int) -> bool:
-    """True if all other values of an entry's row are complete."""
-    if ld(ad, A_KIND) == EDGE:
-        far = link_of(ad, 1 - link)
-        return complete(ld(far, L_VERTEX), record_at(far, entry >> 32), ad, ad)
-    node = node_at(ad, entry)
-    for other in range(ld(ad, A_LINK_COUNT)):
-        ln = link_of(ad, other)
-        record = record_at(ln, ld(node, 1 + other) >> 32)
-        if other != link and not complete(ld(ln, L_VERTEX), record, ad, ad):
-            return False
-    return True
+    return ld(node, 0) & f.USED != 0 and ld(node, 1 + link) & f.LOW == at

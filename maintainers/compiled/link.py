@@ -7,47 +7,17 @@ after each call all lists, back references and (if kept) live counts agree.
 
 from __future__ import annotations
 
+from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.entries import (
     bind,
     bound,
+    group_at,
     identity_at,
+    length_at,
     link_of,
     list_at,
     node_at,
     record_at,
-)
-from joingraph.graph.compiled.fields import (
-    A_FREE,
-    A_KEY_WORDS,
-    A_KIND,
-    A_LINK_COUNT,
-    A_NEXT,
-    A_PROJECTED,
-    A_ROWS,
-    COUNT,
-    CURSOR,
-    EDGE,
-    EXACT,
-    GLOBAL,
-    L_KEY,
-    L_LENGTH,
-    L_LIVE,
-    L_OFFSET,
-    L_SHAPE,
-    L_VERTEX,
-    LEAF,
-    LENGTH,
-    LONG,
-    LOOKAHEAD,
-    LOW,
-    NODE,
-    O_PLACE,
-    S_LENGTH,
-    SEAT_WORDS,
-    USED,
-    V_KEY,
-    V_SEAT_COUNT,
-    V_SEATS,
 )
 from joingraph.graph.compiled.list_index import (
     exchange,
@@ -76,17 +46,17 @@ from joingraph.graph.compiled.vertex_table import drop, find, put
 @kernel
 def put_values(st: int, ad: int, row: int) -> None:
     """Find or make the vertex values of a row."""
-    for link in range(ld(ad, A_LINK_COUNT)):
+    for link in range(ld(ad, f.A_LINK_COUNT)):
         ln = link_of(ad, link)
-        bind(st, ln, put(ld(ln, L_VERTEX), row + ld(ln, L_KEY) * 8))
+        bind(st, ln, put(ld(ln, f.L_VERTEX), row + ld(ln, f.L_KEY) * 8))
 
 
 @kernel
 def find_values(st: int, ad: int, row: int) -> bool:
     """Find the vertex values of a row; false if one does not exist."""
-    for link in range(ld(ad, A_LINK_COUNT)):
+    for link in range(ld(ad, f.A_LINK_COUNT)):
         ln = link_of(ad, link)
-        record = find(ld(ln, L_VERTEX), row + ld(ln, L_KEY) * 8)
+        record = find(ld(ln, f.L_VERTEX), row + ld(ln, f.L_KEY) * 8)
         if record == 0:
             return False
         bind(st, ln, record)
@@ -96,44 +66,44 @@ def find_values(st: int, ad: int, row: int) -> bool:
 @kernel
 def link_row(st: int, ad: int, row: int) -> None:
     """Add a row to the lists of its vertex values."""
-    kind = ld(ad, A_KIND)
-    sto(ad, A_ROWS, ld(ad, A_ROWS) + 1)
-    if kind == EDGE:
+    kind = ld(ad, f.A_KIND)
+    sto(ad, f.A_ROWS, ld(ad, f.A_ROWS) + 1)
+    if kind == f.EDGE:
         link_edge(st, ad)
-    elif kind > EDGE:
+    elif kind > f.EDGE:
         link_node(st, ad, row)
     else:
         ln = link_of(ad, 0)
         record = bound(st, ln)
-        if kind == COUNT:
-            sto(record, ld(ln, L_LENGTH), ld(record, ld(ln, L_LENGTH)) + 1)
+        if kind == f.COUNT:
+            sto(record, ld(ln, f.L_LENGTH), ld(record, ld(ln, f.L_LENGTH)) + 1)
         else:
-            group = record + ld(ln, L_OFFSET) * 8
-            append_row(st, group, ld(ln, L_SHAPE), row + ld(ad, A_KEY_WORDS) * 8)
-            note_appended(st, ad, record, (ld(record, ld(ln, L_LENGTH)) & LENGTH) - 1)
-        if (ld(record, ld(ln, L_LENGTH)) & LENGTH) == 1 and ld(st, LOOKAHEAD) >= GLOBAL:
-            spread(st, ld(ln, L_VERTEX), record, ad, 1)
+            group = group_at(ln, record)
+            append_row(st, group, ld(ln, f.L_SHAPE), row + ld(ad, f.A_KEY_WORDS) * 8)
+            note_appended(st, ad, record, length_at(ln, record) - 1)
+        if length_at(ln, record) == 1 and ld(st, f.LOOKAHEAD) >= f.GLOBAL:
+            spread(st, ld(ln, f.L_VERTEX), record, ad, 1)
     settle(st)
 
 
 @kernel
 def unlink_row(st: int, ad: int, at: int) -> None:
     """Take the row at a place out of the lists of its vertex values."""
-    kind = ld(ad, A_KIND)
-    sto(ad, A_ROWS, ld(ad, A_ROWS) - 1)
-    if kind == EDGE:
+    kind = ld(ad, f.A_KIND)
+    sto(ad, f.A_ROWS, ld(ad, f.A_ROWS) - 1)
+    if kind == f.EDGE:
         unlink_edge(st, ad, at)
-    elif kind > EDGE:
+    elif kind > f.EDGE:
         unlink_node(st, ad, at)
     else:
         ln = link_of(ad, 0)
         record = bound(st, ln)
-        if kind == COUNT:
-            sto(record, ld(ln, L_LENGTH), ld(record, ld(ln, L_LENGTH)) - 1)
+        if kind == f.COUNT:
+            sto(record, ld(ln, f.L_LENGTH), ld(record, ld(ln, f.L_LENGTH)) - 1)
         else:
             remove_leaf(st, ad, record, at)
-        if (ld(record, ld(ln, L_LENGTH)) & LENGTH) == 0 and ld(st, LOOKAHEAD) == EXACT:
-            spread(st, ld(ln, L_VERTEX), record, ad, 0)
+        if length_at(ln, record) == 0 and ld(st, f.LOOKAHEAD) == f.EXACT:
+            spread(st, ld(ln, f.L_VERTEX), record, ad, 0)
     settle(st)
     drop_values(st, ad)
 
@@ -142,44 +112,44 @@ def unlink_row(st: int, ad: int, at: int) -> None:
 def remove_leaf(st: int, ad: int, record: int, at: int) -> None:
     """Remove a row from a leaf's list; the last one takes its place."""
     ln = link_of(ad, 0)
-    last = (ld(record, ld(ln, L_LENGTH)) & LENGTH) - 1
+    last = length_at(ln, record) - 1
     if has_places(st, ad, record):
         forget(st, ad, record, at)
         if at != last and has_places(st, ad, record):
             move(st, ad, record, last, at)
-    remove_row(st, record + ld(ln, L_OFFSET) * 8, ld(ln, L_SHAPE), at)
+    remove_row(st, group_at(ln, record), ld(ln, f.L_SHAPE), at)
 
 
 @kernel
 def drop_values(st: int, ad: int) -> None:
     """Free the vertex values that have lost their last row."""
-    for link in range(ld(ad, A_LINK_COUNT)):
+    for link in range(ld(ad, f.A_LINK_COUNT)):
         ln = link_of(ad, link)
-        vd, record = ld(ln, L_VERTEX), bound(st, ln)
-        if ld(vd, V_KEY) > 0 and empty(vd, record):
+        vd, record = ld(ln, f.L_VERTEX), bound(st, ln)
+        if ld(vd, f.V_KEY) > 0 and empty(vd, record):
             drop(vd, record)
 
 
 @kernel
 def empty(vd: int, record: int) -> bool:
     """True if no alias has a row at a vertex value."""
-    seat = ld(vd, V_SEATS)
-    for _ in range(ld(vd, V_SEAT_COUNT)):
-        if (ld(record, ld(seat, S_LENGTH)) & LENGTH) != 0:
+    seat = ld(vd, f.V_SEATS)
+    for _ in range(ld(vd, f.V_SEAT_COUNT)):
+        if (ld(record, ld(seat, f.S_LENGTH)) & f.LENGTH) != 0:
             return False
-        seat += SEAT_WORDS * 8
+        seat += f.SEAT_WORDS * 8
     return True
 
 
 @kernel
 def find_again(st: int, ad: int, row: int) -> int:
     """Find the row of the present op: where it was a while ago, if it is still there."""
-    guess, kind = ld(op_at(st, ld(st, CURSOR)), O_PLACE), ld(ad, A_KIND)
+    guess, kind = ld(op_at(st, ld(st, f.CURSOR)), f.O_PLACE), ld(ad, f.A_KIND)
     record, ln = bound(st, link_of(ad, 0)), link_of(ad, 0)
-    if kind in (LEAF, EDGE):
-        known = 0 <= guess < ld(record, ld(ln, L_LENGTH)) & LENGTH
+    if kind in (f.LEAF, f.EDGE):
+        known = 0 <= guess < length_at(ln, record)
     else:
-        known = kind == NODE and 0 <= guess < ld(ad, A_NEXT) and ld(node_at(ad, guess), 0) != 0
+        known = kind == f.NODE and 0 <= guess < ld(ad, f.A_NEXT) and ld(node_at(ad, guess), 0) != 0
     if known and is_row(st, ad, record, guess, row):
         return guess
     return find_place(st, ad, row)
@@ -188,27 +158,27 @@ def find_again(st: int, ad: int, row: int) -> int:
 @kernel
 def find_place(st: int, ad: int, row: int) -> int:
     """Find a row: its position in a leaf's list, an edge's at link 0, a node's id; or -1."""
-    kind, ln = ld(ad, A_KIND), link_of(ad, 0)
-    if kind == COUNT:
-        return ld(bound(st, ln), ld(ln, L_LENGTH)) - 1
-    projected = row + ld(ad, A_KEY_WORDS) * 8
-    if least(st, ad) > ld(st, LONG):
+    kind, ln = ld(ad, f.A_KIND), link_of(ad, 0)
+    if kind == f.COUNT:
+        return ld(bound(st, ln), ld(ln, f.L_LENGTH)) - 1
+    projected = row + ld(ad, f.A_KEY_WORDS) * 8
+    if least(st, ad) > ld(st, f.LONG):
         return find_long(st, ad, row)
-    if kind == LEAF:
-        group = bound(st, ln) + ld(ln, L_OFFSET) * 8
-        return find_row(st, group, ld(ad, A_PROJECTED), projected)
-    if kind == EDGE:
+    if kind == f.LEAF:
+        group = group_at(ln, bound(st, ln))
+        return find_row(st, group, ld(ad, f.A_PROJECTED), projected)
+    if kind == f.EDGE:
         return find_edge(st, ad)
     return find_node(st, ad, projected)
 
 
 @kernel
-def shortest(st: int, ad: int) -> int:
+def shortest_link(st: int, ad: int) -> int:
     """Choose the link whose list is the shortest at the bound values."""
-    best, least = 0, LENGTH
-    for link in range(ld(ad, A_LINK_COUNT)):
+    best, least = 0, f.LENGTH
+    for link in range(ld(ad, f.A_LINK_COUNT)):
         ln = link_of(ad, link)
-        length = ld(bound(st, ln), ld(ln, L_LENGTH)) & LENGTH
+        length = length_at(ln, bound(st, ln))
         if length < least:
             best, least = link, length
     return best
@@ -217,27 +187,27 @@ def shortest(st: int, ad: int) -> int:
 @small
 def least(st: int, ad: int) -> int:
     """Return the length of the shortest list at the bound values."""
-    ln = link_of(ad, shortest(st, ad))
-    return ld(bound(st, ln), ld(ln, L_LENGTH)) & LENGTH
+    ln = link_of(ad, shortest_link(st, ad))
+    return length_at(ln, bound(st, ln))
 
 
 @kernel
 def find_edge(st: int, ad: int) -> int:
     """Find an edge between the bound values: its position in the list at link 0, or -1."""
-    near = shortest(st, ad)
+    near = shortest_link(st, ad)
     ln, far = link_of(ad, near), link_of(ad, 1 - near)
     entries = list_at(st, ln, bound(st, ln))
     wanted = identity_at(far, bound(st, far))
-    at = find_word(entries, (ld(bound(st, ln), ld(ln, L_LENGTH)) & LENGTH), wanted, 32)
-    return at if near == 0 or at < 0 else ld(entries, at) & LOW
+    at = find_word(entries, length_at(ln, bound(st, ln)), wanted, 32)
+    return at if near == 0 or at < 0 else ld(entries, at) & f.LOW
 
 
 @kernel
 def find_node(st: int, ad: int, projected: int) -> int:
     """Find a node of the bound values with the projected words at an address, or -1."""
-    ln = link_of(ad, shortest(st, ad))
+    ln = link_of(ad, shortest_link(st, ad))
     entries = list_at(st, ln, bound(st, ln))
-    for at in range((ld(bound(st, ln), ld(ln, L_LENGTH)) & LENGTH) - 1, -1, -1):
+    for at in range(length_at(ln, bound(st, ln)) - 1, -1, -1):
         if same_node(st, ad, node_at(ad, ld(entries, at)), projected):
             return ld(entries, at)
     return -1
@@ -248,17 +218,17 @@ def link_edge(st: int, ad: int) -> None:
     """Add an edge between the two bound values."""
     one, two = link_of(ad, 0), link_of(ad, 1)
     near, far = bound(st, one), bound(st, two)
-    at_near = ld(near, ld(one, L_LENGTH)) & LENGTH
-    at_far = ld(far, ld(two, L_LENGTH)) & LENGTH
-    entry = append(st, near + ld(one, L_OFFSET) * 8, ld(one, L_SHAPE))
+    at_near = length_at(one, near)
+    at_far = length_at(two, far)
+    entry = append(st, group_at(one, near), ld(one, f.L_SHAPE))
     sto(entry, 0, (identity_at(two, far) << 32) | at_far)
-    entry = append(st, far + ld(two, L_OFFSET) * 8, ld(two, L_SHAPE))
+    entry = append(st, group_at(two, far), ld(two, f.L_SHAPE))
     sto(entry, 0, (identity_at(one, near) << 32) | at_near)
     note_appended(st, ad, near, at_near)
-    mode = ld(st, LOOKAHEAD)
-    if mode == GLOBAL or (mode == EXACT and complete(ld(two, L_VERTEX), far, ad, ad)):
+    mode = ld(st, f.LOOKAHEAD)
+    if mode == f.GLOBAL or (mode == f.EXACT and complete(ld(two, f.L_VERTEX), far, ad, ad)):
         enliven(st, ad, 0, near, at_near)
-    if mode == GLOBAL or (mode == EXACT and complete(ld(one, L_VERTEX), near, ad, ad)):
+    if mode == f.GLOBAL or (mode == f.EXACT and complete(ld(one, f.L_VERTEX), near, ad, ad)):
         enliven(st, ad, 1, far, at_far)
 
 
@@ -270,51 +240,51 @@ def unlink_edge(st: int, ad: int, at: int) -> None:
     entry = ld(list_at(st, one, near), at)
     far = record_at(two, entry >> 32)
     remove_entry(st, ad, 0, near, at)
-    remove_entry(st, ad, 1, far, entry & LOW)
+    remove_entry(st, ad, 1, far, entry & f.LOW)
     if has_places(st, ad, near):
-        forget(st, ad, near, (ld(near, ld(one, L_LENGTH)) & LENGTH) - 1)
-    shorten(st, near + ld(one, L_OFFSET) * 8, ld(one, L_SHAPE))
-    shorten(st, far + ld(two, L_OFFSET) * 8, ld(two, L_SHAPE))
+        forget(st, ad, near, length_at(one, near) - 1)
+    shorten(st, group_at(one, near), ld(one, f.L_SHAPE))
+    shorten(st, group_at(two, far), ld(two, f.L_SHAPE))
 
 
 @kernel
 def remove_entry(st: int, ad: int, link: int, record: int, at: int) -> None:
     """Move an entry to the end of its list, out of the live ones first."""
     ln = link_of(ad, link)
-    if ld(st, LOOKAHEAD) >= GLOBAL and at < ld(record, ld(ln, L_LIVE)):
-        if ld(st, LOOKAHEAD) == EXACT:
+    if ld(st, f.LOOKAHEAD) >= f.GLOBAL and at < ld(record, ld(ln, f.L_LIVE)):
+        if ld(st, f.LOOKAHEAD) == f.EXACT:
             deaden(st, ad, link, record, at)
         else:
             lay_dead(st, ad, link, record, at)
-        at = ld(record, ld(ln, L_LIVE))
-    exchange(st, ad, link, record, at, (ld(record, ld(ln, L_LENGTH)) & LENGTH) - 1)
+        at = ld(record, ld(ln, f.L_LIVE))
+    exchange(st, ad, link, record, at, length_at(ln, record) - 1)
 
 
 @kernel
 def link_node(st: int, ad: int, row: int) -> None:
     """Add a node for the bound values, with the row's projected words."""
-    identity, links = take_node(ad), ld(ad, A_LINK_COUNT)
+    identity, links = take_node(ad), ld(ad, f.A_LINK_COUNT)
     node, completed = node_at(ad, identity), 0
     for link in range(links):
         ln = link_of(ad, link)
         record = bound(st, ln)
-        at = ld(record, ld(ln, L_LENGTH)) & LENGTH
-        sto(append(st, record + ld(ln, L_OFFSET) * 8, ld(ln, L_SHAPE)), 0, identity)
+        at = length_at(ln, record)
+        sto(append(st, group_at(ln, record), ld(ln, f.L_SHAPE)), 0, identity)
         sto(node, 1 + link, (identity_at(ln, record) << 32) | at)
-        if complete(ld(ln, L_VERTEX), record, ad, ad):
+        if complete(ld(ln, f.L_VERTEX), record, ad, ad):
             completed += (1 << 32) | link
-    for word in range(ld(ad, A_PROJECTED)):
-        sto(node, 1 + links + word, ld(row, ld(ad, A_KEY_WORDS) + word))
-    sto(node, 0, USED | completed)
-    note_appended(st, ad, bound(st, link_of(ad, 0)), ld(node, 1) & LOW)
-    if ld(st, LOOKAHEAD) >= GLOBAL:
+    for word in range(ld(ad, f.A_PROJECTED)):
+        sto(node, 1 + links + word, ld(row, ld(ad, f.A_KEY_WORDS) + word))
+    sto(node, 0, f.USED | completed)
+    note_appended(st, ad, bound(st, link_of(ad, 0)), ld(node, 1) & f.LOW)
+    if ld(st, f.LOOKAHEAD) >= f.GLOBAL:
         missing = links - (completed >> 32)
-        last = links * (links - 1) // 2 - (completed & LOW)
+        last = links * (links - 1) // 2 - (completed & f.LOW)
         for link in range(links):
             alone = missing == 1 and last == link
-            if missing == 0 or alone or ld(st, LOOKAHEAD) == GLOBAL:
+            if missing == 0 or alone or ld(st, f.LOOKAHEAD) == f.GLOBAL:
                 record = bound(st, link_of(ad, link))
-                enliven(st, ad, link, record, ld(node, 1 + link) & LOW)
+                enliven(st, ad, link, record, ld(node, 1 + link) & f.LOW)
 
 
 @kernel
@@ -322,23 +292,23 @@ def unlink_node(st: int, ad: int, identity: int) -> None:
     """Remove a node from the lists of its values and free it."""
     node, first = node_at(ad, identity), bound(st, link_of(ad, 0))
     if has_places(st, ad, first):
-        forget(st, ad, first, ld(node, 1) & LOW)
-    for link in range(ld(ad, A_LINK_COUNT)):
+        forget(st, ad, first, ld(node, 1) & f.LOW)
+    for link in range(ld(ad, f.A_LINK_COUNT)):
         ln = link_of(ad, link)
-        remove_entry(st, ad, link, bound(st, ln), ld(node, 1 + link) & LOW)
-        shorten(st, bound(st, ln) + ld(ln, L_OFFSET) * 8, ld(ln, L_SHAPE))
+        remove_entry(st, ad, link, bound(st, ln), ld(node, 1 + link) & f.LOW)
+        shorten(st, group_at(ln, bound(st, ln)), ld(ln, f.L_SHAPE))
     sto(node, 0, 0)
-    sto(node, 1, ld(ad, A_FREE))
-    sto(ad, A_FREE, identity + 1)
+    sto(node, 1, ld(ad, f.A_FREE))
+    sto(ad, f.A_FREE, identity + 1)
 
 
 @kernel
 def take_node(ad: int) -> int:
     """Return a node's id: the last one freed, or the next."""
-    freed = ld(ad, A_FREE)
+    freed = ld(ad, f.A_FREE)
     if freed:
-        sto(ad, A_FREE, ld(node_at(ad, freed - 1), 1))
+        sto(ad, f.A_FREE, ld(node_at(ad, freed - 1), 1))
         return freed - 1
-    fresh = ld(ad, A_NEXT)
-    sto(ad, A_NEXT, fresh + 1)
+    fresh = ld(ad, f.A_NEXT)
+    sto(ad, f.A_NEXT, fresh + 1)
     return fresh

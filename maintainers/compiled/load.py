@@ -17,36 +17,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from joingraph.graph.compiled.entries import identity_at, link_of, list_at, node_at, record_at
-from joingraph.graph.compiled.fields import (
-    A_KEY_WORDS,
-    A_KIND,
-    A_LINK_COUNT,
-    A_NEXT,
-    A_PROJECTED,
-    A_ROWS,
-    COUNT,
-    EDGE,
-    EXACT,
-    GLOBAL,
-    HEAP,
-    L_KEY,
-    L_LENGTH,
-    L_LIVE,
-    L_OFFSET,
-    L_SHAPE,
-    L_VERTEX,
-    LEAF,
-    LENGTH,
-    LOOKAHEAD,
-    USED,
-    V_KEY,
-    V_NEXT,
+from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.entries import (
+    group_at,
+    identity_at,
+    length_at,
+    link_of,
+    list_at,
+    node_at,
+    record_at,
 )
 from joingraph.graph.compiled.layout import Layout
 from joingraph.graph.compiled.list_index import exchange
 from joingraph.graph.compiled.lists import resize, step_of
-from joingraph.graph.compiled.live_flags import complete, leads_on
+from joingraph.graph.compiled.live_flags import complete, opens
 from joingraph.graph.compiled.machine.kernel import kernel, ld, prefetch, small, sto
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
 from joingraph.graph.compiled.memory.state import GraphMemory
@@ -59,19 +43,19 @@ PART = 5  # words of a part: its alias, how many rows and where, their values, a
 def empty_aliases(memory: GraphMemory) -> tuple[int, ...]:
     """Return the aliases that have no rows."""
     aliases = range(len(memory.layout.aliases))
-    return tuple(alias for alias in aliases if not memory.alias(alias)[A_ROWS])
+    return tuple(alias for alias in aliases if not memory.alias(alias)[f.A_ROWS])
 
 
 def load(memory: GraphMemory, parts: Sequence[tuple[int, Words]]) -> list[int]:
-    """Insert the rows of aliases that have none, if that pays; give the parts that are left.
+    """Insert the rows of aliases that have none, if that pays; return the parts that are left.
 
     Counting anew what lives costs as much as the graph is large: so it must at least double.
     """
     aliases = range(len(memory.layout.aliases))
-    known = sum(int(memory.alias(alias)[A_ROWS]) for alias in aliases)
+    known = sum(int(memory.alias(alias)[f.A_ROWS]) for alias in aliases)
     if sum(len(rows) for _, rows in parts) < max(1, known):
         return list(range(len(parts)))
-    fresh = [(n, *each) for n, each in enumerate(parts) if not memory.alias(each[0])[A_ROWS]]
+    fresh = [(n, *each) for n, each in enumerate(parts) if not memory.alias(each[0])[f.A_ROWS]]
     # Of two parts of one alias, the second finds rows there.
     numbers = {alias: number for number, alias, _ in reversed(fresh)}
     load_rows(memory, [parts[number] for number in numbers.values()])
@@ -113,12 +97,12 @@ def outside_in(layout: Layout) -> list[tuple[int, int]]:
         for other in layout.aliases[alias].links:
             for seat in layout.vertices[other.vertex].seats:
                 beyond = other.vertex != layout.aliases[alias].links[link].vertex
-                if beyond and seat.alias != alias and seat.kind >= EDGE:
+                if beyond and seat.alias != alias and seat.kind >= f.EDGE:
                     visit(seat.alias, seat.link)
         order[alias, link] = None
 
     for number, alias in enumerate(layout.aliases):
-        if alias.kind >= EDGE:
+        if alias.kind >= f.EDGE:
             for link in range(len(alias.links)):
                 visit(number, link)
     return list(order)
@@ -128,12 +112,12 @@ def outside_in(layout: Layout) -> list[tuple[int, int]]:
 def load_parts(st: int, parts: Words, order: Words, nodes: Words) -> None:
     """Insert the rows of each part, then count what lives in the whole graph."""
     for part in range(len(parts) // PART):
-        ad, given = parts[part * PART], parts[part * PART + 1 : (part + 1) * PART]
-        for link in range(ld(ad, A_LINK_COUNT)):
-            count_rows(ad, link, given)
+        ad, args = parts[part * PART], parts[part * PART + 1 : (part + 1) * PART]
+        for link in range(ld(ad, f.A_LINK_COUNT)):
+            count_rows(ad, link, args)
             make_lists(st, ad, link)
-        fill(st, ad, given)
-    if ld(st, LOOKAHEAD) >= GLOBAL:
+        fill(st, ad, args)
+    if ld(st, f.LOOKAHEAD) >= f.GLOBAL:
         for at in range(len(order) // 2):
             count_live(st, order[2 * at], order[2 * at + 1])
         for ad in nodes:
@@ -141,12 +125,12 @@ def load_parts(st: int, parts: Words, order: Words, nodes: Words) -> None:
 
 
 @kernel
-def count_rows(ad: int, link: int, given: Words) -> None:
+def count_rows(ad: int, link: int, args: Words) -> None:
     """Find or make the value of each row at a link, and count the value's rows."""
-    count, rows, values, step = given[0], given[1], given[2] + link * given[0] * 8, given[3]
+    count, rows, values, step = args[0], args[1], args[2] + link * args[0] * 8, args[3]
     ln = link_of(ad, link)
-    vd, key, length = ld(ln, L_VERTEX), ld(ln, L_KEY) * 8, ld(ln, L_LENGTH)
-    words = ld(vd, V_KEY)
+    vd, key, length = ld(ln, f.L_VERTEX), ld(ln, f.L_KEY) * 8, ld(ln, f.L_LENGTH)
+    words = ld(vd, f.V_KEY)
     for row in range(-FAR, count):
         if 0 <= row + FAR < count:
             prefetch_slot(vd, rows + (row + FAR) * step + key)
@@ -167,55 +151,55 @@ def count_rows(ad: int, link: int, given: Words) -> None:
 def make_lists(st: int, ad: int, link: int) -> None:
     """Give each value a list that holds as many rows as were counted, and is empty."""
     ln = link_of(ad, link)
-    for value in range(ld(ld(ln, L_VERTEX), V_NEXT) if ld(ad, A_KIND) != COUNT else 0):
+    for value in range(ld(ld(ln, f.L_VERTEX), f.V_NEXT) if ld(ad, f.A_KIND) != f.COUNT else 0):
         record = record_at(ln, value)
-        rows, log2 = ld(record, ld(ln, L_LENGTH)), 0
+        rows, log2 = ld(record, ld(ln, f.L_LENGTH)), 0
         if rows > 0:
             while 1 << log2 < rows:
                 log2 += 1
-            sto(record, ld(ln, L_LENGTH), 0)
-            resize(st, record + ld(ln, L_OFFSET) * 8, ld(ln, L_SHAPE), log2)
+            sto(record, ld(ln, f.L_LENGTH), 0)
+            resize(st, group_at(ln, record), ld(ln, f.L_SHAPE), log2)
 
 
 @kernel
-def fill(st: int, ad: int, given: Words) -> None:
+def fill(st: int, ad: int, args: Words) -> None:
     """Put each row at the next place of its lists."""
-    count, rows, values, step, kind = given[0], given[1], given[2], given[3], ld(ad, A_KIND)
-    links = ld(ad, A_LINK_COUNT)
-    for row in range(-FAR, count if kind != COUNT else 0):
+    count, rows, values, step, kind = args[0], args[1], args[2], args[3], ld(ad, f.A_KIND)
+    links = ld(ad, f.A_LINK_COUNT)
+    for row in range(-FAR, count if kind != f.COUNT else 0):
         for link in range(links):
             ln, known = link_of(ad, link), values + link * count * 8
             if 0 <= row + FAR < count:
                 prefetch(ld(known, row + FAR), 0)
             if 0 <= row + NEAR < count:
                 record = ld(known, row + NEAR)
-                length = ld(record, ld(ln, L_LENGTH)) & LENGTH
+                length = length_at(ln, record)
                 prefetch(list_at(st, ln, record), length)
-        if row >= 0 and kind == LEAF:
+        if row >= 0 and kind == f.LEAF:
             fill_leaf(st, ad, ld(values, row), rows + row * step)
-        elif row >= 0 and kind == EDGE:
+        elif row >= 0 and kind == f.EDGE:
             fill_edge(st, ad, ld(values, row), ld(values, count + row))
         elif row >= 0:
-            fill_node(st, ad, given, row)
-    sto(ad, A_ROWS, count)
+            fill_node(st, ad, args, row)
+    sto(ad, f.A_ROWS, count)
 
 
 @small
 def next_place(ln: int, record: int) -> int:
     """Lengthen a list that has room; gives the position of its new row."""
-    sized = ld(record, ld(ln, L_LENGTH))
-    sto(record, ld(ln, L_LENGTH), sized + 1)
-    return sized & LENGTH
+    sized = ld(record, ld(ln, f.L_LENGTH))
+    sto(record, ld(ln, f.L_LENGTH), sized + 1)
+    return sized & f.LENGTH
 
 
 @small
 def fill_leaf(st: int, ad: int, record: int, row: int) -> None:
     """Write a row's projected words into its list."""
     ln = link_of(ad, 0)
-    group = record + ld(ln, L_OFFSET) * 8
-    place = ld(st, HEAP) + (ld(group, 0) + next_place(ln, record)) * 8
-    projected, step = row + ld(ad, A_KEY_WORDS) * 8, step_of(group)
-    for column in range(ld(ad, A_PROJECTED)):
+    group = group_at(ln, record)
+    place = ld(st, f.HEAP) + (ld(group, 0) + next_place(ln, record)) * 8
+    projected, step = row + ld(ad, f.A_KEY_WORDS) * 8, step_of(group)
+    for column in range(ld(ad, f.A_PROJECTED)):
         sto(place + column * step, 0, ld(projected, column))
 
 
@@ -229,43 +213,43 @@ def fill_edge(st: int, ad: int, near: int, far: int) -> None:
 
 
 @small
-def fill_node(st: int, ad: int, given: Words, number: int) -> None:
+def fill_node(st: int, ad: int, args: Words, number: int) -> None:
     """Write a node, and its id into the lists of its values."""
-    identity, links, row = ld(ad, A_NEXT), ld(ad, A_LINK_COUNT), given[1] + number * given[3]
+    identity, links, row = ld(ad, f.A_NEXT), ld(ad, f.A_LINK_COUNT), args[1] + number * args[3]
     node = node_at(ad, identity)
-    sto(ad, A_NEXT, identity + 1)
-    sto(node, 0, USED)
+    sto(ad, f.A_NEXT, identity + 1)
+    sto(node, 0, f.USED)
     for link in range(links):
-        ln, record = link_of(ad, link), ld(given[2], link * given[0] + number)
+        ln, record = link_of(ad, link), ld(args[2], link * args[0] + number)
         at = next_place(ln, record)
         sto(list_at(st, ln, record), at, identity)
         sto(node, 1 + link, (identity_at(ln, record) << 32) | at)
-    for word in range(ld(ad, A_PROJECTED)):
-        sto(node, 1 + links + word, ld(row, ld(ad, A_KEY_WORDS) + word))
+    for word in range(ld(ad, f.A_PROJECTED)):
+        sto(node, 1 + links + word, ld(row, ld(ad, f.A_KEY_WORDS) + word))
 
 
 @kernel
 def count_live(st: int, ad: int, link: int) -> None:
     """Bring the entries at a link that lead on to the front of their lists, and count them.
 
-    The global look-ahead may take all for live: who leads nowhere will be found out.
+    The global look-ahead may take all for live: walks find those that lead nowhere.
     """
     ln = link_of(ad, link)
-    for value in range(ld(ld(ln, L_VERTEX), V_NEXT)):
+    for value in range(ld(ld(ln, f.L_VERTEX), f.V_NEXT)):
         record = record_at(ln, value)
-        live = length = ld(record, ld(ln, L_LENGTH)) & LENGTH
-        if length > 0 and ld(st, LOOKAHEAD) == EXACT:
+        live = length = length_at(ln, record)
+        if length > 0 and ld(st, f.LOOKAHEAD) == f.EXACT:
             live = live_first(st, ad, link, record)
-        sto(record, ld(ln, L_LIVE), live)
+        sto(record, ld(ln, f.L_LIVE), live)
 
 
 @kernel
 def live_first(st: int, ad: int, link: int, record: int) -> int:
     """Bring the entries of a list that lead on to its front; gives how many."""
-    ln, far, kind = link_of(ad, link), link_of(ad, 1 - link), ld(ad, A_KIND)
-    entries, live, length = list_at(st, ln, record), 0, ld(record, ld(ln, L_LENGTH)) & LENGTH
+    ln, far, kind = link_of(ad, link), link_of(ad, 1 - link), ld(ad, f.A_KIND)
+    entries, live, length = list_at(st, ln, record), 0, length_at(ln, record)
     for at in range(-NEAR, length):
-        if 0 <= at + NEAR < length and kind == EDGE:
+        if 0 <= at + NEAR < length and kind == f.EDGE:
             prefetch(record_at(far, ld(entries, at + NEAR) >> 32), 0)
         if at >= 0 and opens(ad, link, ld(entries, at)):
             exchange(st, ad, link, record, at, live)
@@ -276,21 +260,12 @@ def live_first(st: int, ad: int, link: int, record: int) -> int:
 @kernel
 def note_complete(ad: int) -> None:
     """Note in each node which of its values are complete."""
-    for identity in range(ld(ad, A_NEXT)):
+    for identity in range(ld(ad, f.A_NEXT)):
         node, completed = node_at(ad, identity), 0
         if ld(node, 0) != 0:
-            for link in range(ld(ad, A_LINK_COUNT)):
+            for link in range(ld(ad, f.A_LINK_COUNT)):
                 ln = link_of(ad, link)
                 record = record_at(ln, ld(node, 1 + link) >> 32)
-                if complete(ld(ln, L_VERTEX), record, ad, ad):
+                if complete(ld(ln, f.L_VERTEX), record, ad, ad):
                     completed += (1 << 32) | link
-            sto(node, 0, USED | completed)
-
-
-@small
-def opens(ad: int, link: int, entry: int) -> bool:
-    """True if an entry leads on."""
-    if ld(ad, A_KIND) == EDGE:
-        far = link_of(ad, 1 - link)
-        return complete(ld(far, L_VERTEX), record_at(far, entry >> 32), ad, ad)
-    return leads_on(ad, node_at(ad, entry), link)
+            sto(node, 0, f.USED | completed)

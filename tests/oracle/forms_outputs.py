@@ -52,7 +52,11 @@ class Copy:
         """Apply the diffs in a random order; the copy must be the view then."""
         diffs = list(idiffs.parts)
         if self.kind != "duckdb" and len(idiffs) <= CUT_MAX:
-            diffs = [row for part in diffs for row in part.rows()]
+            diffs = [
+                replace(part, table=part.table.slice(at, 1))
+                for part in diffs
+                for at in range(part.table.num_rows)
+            ]
         self.random.shuffle(diffs)
         idiffs = replace(idiffs, parts=tuple(diffs))
         if self.kind == "arrow":

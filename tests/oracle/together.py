@@ -18,8 +18,7 @@ from joingraph.engines.plain import Changes, ReferenceEngine
 from joingraph.expressions.tree import Expression
 from joingraph.generators.diffs import Effect, effects
 from joingraph.generators.paths import Path
-from joingraph.generators.reads.count import count
-from joingraph.generators.reads.reading import matching
+from joingraph.generators.reads.reading import count, matching
 from joingraph.generators.reads.scan import in_batches
 from joingraph.graph.join_graph import JoinTuple, LookAhead
 from joingraph.maintainers.check import check

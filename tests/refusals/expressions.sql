@@ -201,3 +201,17 @@ SELECT text FROM tweet WHERE NOT EXISTS (SELECT 1 FROM follower)
 line 1, column 30: NOT IN or NOT EXISTS (SELECT ...) is not taken: a row would leave the view when a partner comes; keep the two views apart and compare them when reading.
   SELECT text FROM tweet WHERE NOT EXISTS (SELECT 1 FROM follower)
                                ^
+
+==== spark
+SELECT text FROM tweet WHERE text COLLATE UTF8_LCASE = 'a'
+----
+line 1, column 30: text COLLATE UTF8_LCASE is not taken: strings compare byte by byte; compare LOWER(…).
+  SELECT text FROM tweet WHERE text COLLATE UTF8_LCASE = 'a'
+                               ^
+
+==== spark
+SELECT newid() AS id FROM tweet
+----
+line 1, column 8: newid() is not taken: a view must be a function of its tables, and this changes with no diff; store the value in a column of a table.
+  SELECT newid() AS id FROM tweet
+         ^

@@ -111,3 +111,10 @@ SELECT 0x FROM tweet
 line 1, column 8: tweet has no column "0x"; known here: tweetId, userId, text.
   SELECT 0x FROM tweet
          ^
+
+==== duckdb
+SELECT 1e3.text FROM tweet
+----
+line 1, column 8: 1e3. is not taken: not a number.
+  SELECT 1e3.text FROM tweet
+         ^

@@ -1,4 +1,4 @@
-"""Forty fixed views that together need every template of the compiled form's kernels.
+"""Forty-one fixed views that together need every template of the compiled form's kernels.
 
 A template is chosen by an alias' kind (COUNT, LEAF, EDGE, NODE), by how many loops and leaves a
 traversal has, by the key's width and by whether weights vary; each view here is named by what it
@@ -52,6 +52,8 @@ SHAPES = {
     " WHERE v.b = w.a AND w.b = x.a AND x.b = y.a",
     "counts on a chain": "SELECT v.a FROM r v, r w, r x, s"
     " WHERE v.b = w.a AND w.b = x.a AND x.b = s.k",
+    "node that nothing reads": "SELECT x.c FROM r x, r y, r z, s"
+    " WHERE x.a = y.a AND y.b = z.b AND y.c = s.k",
     "edge and leaf at one vertex": "SELECT x.c, y.c AS yc, z.d FROM r x, r y, r z, r w"
     " WHERE x.a = y.a AND y.a = z.a AND z.b = w.b",
     "two edges at one vertex": "SELECT x.c, s.t, z.d FROM r x, r y, r w, r z, s"

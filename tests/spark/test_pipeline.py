@@ -12,11 +12,11 @@ import pytest
 from redis import Redis
 
 import joingraph as jg
-from joingraph.pipeline.dead_letters import read_dead
 from joingraph.pipeline.sinks.contract import Memory
 from joingraph.pipeline.sinks.embedded import Server
 from joingraph.spark.run import Pipeline
 from tests.spark.conftest import FOLLOWER, TWEET, Write, rows
+from tests.test_pipeline_positions import read_dead
 
 pytestmark = pytest.mark.spark
 
@@ -305,6 +305,7 @@ def test_kafka_without_its_jar_says_how_to_get_it(shop: Shop) -> None:
         ({"follower": {"format": "csv", "path": "x"}}, "nothing is said of the table tweet"),
         ({"follwer": {"format": "csv", "path": "x"}}, 'did you mean "follower"'),
         ({"follower": {"format": "csw"}}, "choose one of parquet, csv"),
+        ({"follower": {"format": "dataframe"}}, "choose one of parquet, csv"),
         ({"follower": {"formt": "csv"}}, 'did you mean "format"'),
         ({"follower": {"format": "csv", "before": "key"}}, "declares no key"),
     ],

@@ -18,7 +18,7 @@ import joingraph as jg
 from joingraph.pipeline.sinks.contract import Sink
 from joingraph.pipeline.sinks.embedded import Server
 from joingraph.pipeline.sinks.parquet import Parquet
-from joingraph.pipeline.sinks.redis import RedisStream, Timeline, read_blob
+from joingraph.pipeline.sinks.redis import RedisStream, Timeline
 from joingraph.spark.sink_delta import Delta
 from joingraph.view_diffs.view_diff import ViewDiff
 from tests.spark.kills import recomputed
@@ -61,6 +61,11 @@ def feed(sink: Sink, view: jg.View, *, again: bool = False) -> None:
     assert sink.last() == 4
 
 
+def read_entry(entry: tuple[bytes, dict[bytes, bytes]]) -> pa.Table:
+    """Read the batch of an entry."""
+    return pa.ipc.open_stream(entry[1][b"arrow"]).read_all()
+
+
 LEFT = [(7, 10, "c", 1), (8, 10, "c", 1)]
 
 
@@ -88,7 +93,7 @@ def test_a_redis_stream_holds_each_batch_once(
     feed(RedisStream("feed", url), view, again=again)
     entries = redis.xrange("feed")
     assert [name for name, _ in entries] == [b"1-1", b"2-1", b"3-1", b"4-1"]
-    assert folded(pa.concat_tables(read_blob(fields) for _, fields in entries)) == LEFT
+    assert folded(pa.concat_tables(map(read_entry, entries))) == LEFT
 
 
 def test_a_redis_stream_of_fields_goes_on_in_the_middle_of_a_batch(

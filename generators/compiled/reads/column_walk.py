@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -95,7 +96,7 @@ def joined(pieces: Sequence[Piece]) -> Piece:
 
 
 class Walker:
-    """Reads one graph by column; `folds` if equal base rows are to be told once."""
+    """Reads one graph by column; `folds` if equal base rows make one path."""
 
     def __init__(
         self,
@@ -171,8 +172,8 @@ class Walker:
 
     def folded(self, piece: Piece, alias: int, parents: Words) -> Entered:
         """Make one path of those that came by equal rows of an alias from the same path."""
-        told = [piece.values[link.vertex] for link in self.layout.aliases[alias].links]
-        rows = np.stack([parents, *told, *piece.projected[alias]], axis=1)
+        ids = [piece.values[link.vertex] for link in self.layout.aliases[alias].links]
+        rows = np.stack([parents, *ids, *piece.projected[alias]], axis=1)
         _, first, counts = np.unique(rows, axis=0, return_index=True, return_counts=True)
         order = np.argsort(first)
         some = first[order]
@@ -243,7 +244,7 @@ class Walker:
         return {self.plan.slots[part] for each in wanted for part in kept_parts(self.plan, each)}
 
     def lengths(self, piece: Piece, slots: Iterable[Slot], most: int) -> Words | None:
-        """Say how many bytes of text each path has in slots; None if all have no more than that."""
+        """Return how many bytes of text each path has in slots; None if all have no more."""
         some = [each for each in slots if is_text(each.stored)]
         if len(some) * self.interner.longest * len(piece) <= most:
             return None
@@ -303,22 +304,22 @@ class Walker:
 
     def key_columns(self, piece: Piece, vertex: int) -> list[pa.Array]:
         """Return the values that paths have at a vertex, by class."""
-        records, ids = self.records(vertex), piece.values[vertex]
-        columns, before = [], 0
-        for kind in self.plan.vertices[vertex].types:
-            words = [records[ids, before + word] for word in range(words_of(kind))]
-            columns.append(from_words(words, kind, self.interner, nulls=False))
-            before += words_of(kind)
-        return columns
+        records = self.records(vertex)[piece.values[vertex]]
+        types = self.plan.vertices[vertex].types
+        return list(self.columns(types, list(records.T), nulls=False))
 
     def projected_columns(self, piece: Piece, alias: int) -> list[pa.Array]:
         """Return what an alias projects on paths."""
-        columns, before = [], 0
-        for each in self.plan.aliases[alias].projected:
-            words = list(piece.projected[alias][before : before + words_of(each.type)])
-            columns.append(from_words(words, each.type, self.interner))
-            before += words_of(each.type)
-        return columns
+        types = [each.type for each in self.plan.aliases[alias].projected]
+        return list(self.columns(types, piece.projected[alias], nulls=True))
+
+    def columns(
+        self, types: Iterable[pa.DataType], words: Sequence[Words], *, nulls: bool
+    ) -> Iterator[pa.Array]:
+        """Yield values that lie word by word behind one another."""
+        rest = iter(words)
+        for kind in types:
+            yield from_words(list(islice(rest, words_of(kind))), kind, self.interner, nulls=nulls)
 
     def row_words(self, piece: Piece, alias: int) -> Words:
         """Return the rows that an alias has on paths: key words, then projected words."""

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from joingraph.expressions.order import Order
 from joingraph.expressions.words import normal
+from joingraph.generators.compiled.reads.column_walk import Piece, Walker
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.values.words import numbers
 
@@ -40,16 +41,14 @@ def ranks(order: Order, column: pa.Array) -> Words:
     return found
 
 
-def in_order(keys: Sequence[Words]) -> Words:
-    """Number the rows in order, equal ones as they came; there is at least one key."""
-    found: Words = np.lexsort(tuple(reversed(keys)))
-    return found
-
-
-def first_in_order(keys: Sequence[Words], limit: int) -> Words:
-    """Number the first rows in order, looking only at those whose first key may be among them."""
-    if limit == 0 or len(keys[0]) <= 4 * limit:
-        return in_order(keys)[:limit]
-    least = np.partition(keys[0], limit - 1)[limit - 1]
-    some = np.flatnonzero(keys[0] <= least)
-    return some[in_order([key[some] for key in keys])[:limit]]
+def in_order(
+    walker: Walker, piece: Piece, order: Sequence[Order], limit: int | None = None
+) -> Piece:
+    """Put paths in order, equal ones as they came, and keep the first of them, or all."""
+    keys = [ranks(each, walker.computed(piece, each.value)) for each in order]
+    some = np.arange(len(piece))
+    if limit and len(piece) > 4 * limit:  # sort those only whose first key may be among the first
+        least = np.partition(keys[0], limit - 1)[limit - 1]
+        some = np.flatnonzero(keys[0] <= least)
+        keys = [key[some] for key in keys]
+    return piece.take(some[np.lexsort(keys[::-1])[:limit]])

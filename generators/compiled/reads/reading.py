@@ -15,15 +15,17 @@ import numpy as np
 import pyarrow as pa
 
 from joingraph.expressions import texts
+from joingraph.expressions.tree import Expression
 from joingraph.expressions.words import Word, to_words, words_of
 from joingraph.generators.compiled.reads.column_walk import Piece, Walker, joined
-from joingraph.generators.compiled.reads.order import first_in_order, in_order, ranks
+from joingraph.generators.compiled.reads.order import in_order
 from joingraph.generators.compiled.reads.starts import Starts
 from joingraph.generators.compiled.reads.walk import Walk
+from joingraph.generators.compiled.whole_numbers import total
+from joingraph.generators.reads.scan import repeated
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.memory.reserved import Words
-from joingraph.plan.arrange import paths_program, rows_program
-from joingraph.reads.access_paths import sorting_alias
+from joingraph.plan.arrange import aliases_tied, count_program, paths_program, rows_program
+from joingraph.reads.access_paths import sorting_alias, starting_in
 from joingraph.reads.requests import Reading, Touched
 from joingraph.reads.row_lookup import Asked
 from joingraph.reads.why import Kept
@@ -34,8 +36,8 @@ def read(starts: Starts, reading: Reading, touched: Touched) -> Iterator[pa.Reco
     if reading.limit == 0:
         return
     way = starts.best_way(reading)
-    order = [each.value for each in reading.order]
-    program = rows_program(starts.plan, way.alias, reading.conditions, order)
+    order = tuple(each.value for each in reading.order)
+    program = starts.plan.program(rows_program, way.alias, reading.conditions, order)
     begun = starts.pieces(reading, way, program.tests, touched)
     pieces = Walk(starts.walker, touched).walk(begun, program.steps)
     if reading.order and sorting_alias(starts.plan, reading) != way.alias:
@@ -54,18 +56,10 @@ def best(walker: Walker, pieces: Iterable[Piece], reading: Reading) -> Iterator[
         kept.append(piece)
         waiting += len(piece)
         if reading.limit is not None and waiting > max(f.BLOCK_LIMIT, 4 * reading.limit):
-            kept = [first(walker, joined(kept), reading)]
+            kept = [in_order(walker, joined(kept), reading.order, reading.limit)]
             waiting = len(kept[0])
     if kept:
-        yield first(walker, joined(kept), reading)
-
-
-def first(walker: Walker, piece: Piece, reading: Reading) -> Piece:
-    """Put paths in order and keep the first of them."""
-    keys = [ranks(each, walker.computed(piece, each.value)) for each in reading.order]
-    if reading.limit is None:
-        return piece.take(in_order(keys))
-    return piece.take(first_in_order(keys, reading.limit))
+        yield in_order(walker, joined(kept), reading.order, reading.limit)
 
 
 def limited(pieces: Iterable[Piece], limit: int) -> Iterator[Piece]:
@@ -91,12 +85,13 @@ def batches(walker: Walker, piece: Piece) -> Iterator[pa.RecordBatch]:
                 yield from texts.picked(rows, numbers)
 
 
-def repeated(times: Words) -> Iterator[Words]:
-    """Yield each number as often as is said, in bounded parts."""
-    ends = np.cumsum(times)
-    for low in range(0, int(ends[-1]) if len(ends) else 0, f.BLOCK_LIMIT):
-        wanted = np.arange(low, min(low + f.BLOCK_LIMIT, int(ends[-1])))
-        yield np.searchsorted(ends, wanted, side="right")
+def count_where(starts: Starts, conditions: tuple[Expression, ...]) -> int:
+    """Count the view's rows that meet conditions; only what they tie together is walked."""
+    plan, reading = starts.plan, Reading(conditions)
+    way = starting_in(aliases_tied(plan, conditions), starts.best_way(reading))
+    program = plan.program(count_program, way.alias, conditions)
+    begun = starts.pieces(reading, way, program.tests, Touched())
+    return sum(total(piece.times) for piece in Walk(starts.walker).walk(begun, program.steps))
 
 
 def why(starts: Starts, asked: Asked) -> list[tuple[Kept, ...]]:
@@ -104,7 +99,7 @@ def why(starts: Starts, asked: Asked) -> list[tuple[Kept, ...]]:
     walker, plan = starts.walker, starts.plan
     reading = Reading(asked.conditions)
     way = starts.best_way(reading)
-    program = paths_program(plan, way.alias, asked.conditions)
+    program = plan.program(paths_program, way.alias, asked.conditions)
     begun = starts.pieces(reading, way, program.tests, Touched())
     found: list[tuple[Kept, ...]] = []
     for piece in Walk(walker).walk(begun, program.steps):

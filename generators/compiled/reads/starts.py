@@ -12,13 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from joingraph.expressions.order import Order
 from joingraph.expressions.tree import Expression
 from joingraph.expressions.words import Word
 from joingraph.expressions.words import from_words as words_to_arrow
 from joingraph.generators.compiled.reads.column_walk import Piece, Walker, joined
 from joingraph.generators.compiled.reads.find_values import find_ids
-from joingraph.generators.compiled.reads.order import in_order, ranks
+from joingraph.generators.compiled.reads.order import in_order
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.sorted_index import SortedIndex
@@ -48,9 +47,7 @@ class Starts:
 
     def best_way(self, reading: Reading) -> Way:
         """Choose the way with the fewest starts."""
-        values = {each.name: each.value for each in self.plan.definition.output}
-        indexed = {column: values[column] for column in self.indexes}
-        return choose(self.plan, reading, indexed, self.size)
+        return choose(self.plan, reading, self.indexes, self.size)
 
     def size(self, way: Way) -> int:
         """Return how many starts a way has."""
@@ -88,7 +85,7 @@ class Starts:
                 for piece in self.noted(every_nth(group, first, every), way.alias, touched)
             ]
             if is_sorted and passed:
-                yield from cut(self.sorted(joined(passed), reading.order))
+                yield from cut(in_order(self.walker, joined(passed), reading.order))
             else:
                 yield from passed
 
@@ -98,11 +95,6 @@ class Starts:
             home = self.walker.layout.aliases[alias].links[0].vertex
             self.walker.note(touched, alias, piece.values[home])
             yield piece
-
-    def sorted(self, piece: Piece, order: Sequence[Order]) -> Piece:
-        """Put paths in order, equal ones as they came."""
-        keys = [ranks(each, self.walker.computed(piece, each.value)) for each in order]
-        return piece.take(in_order(keys))
 
     def group(self, way: Way) -> Iterator[Piece]:
         """Yield the rows a way leads to, in no order."""

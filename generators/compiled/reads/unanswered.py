@@ -76,8 +76,8 @@ def find(
             row, error = found
             path = whole.take(np.array([row]))
             path = replace(path, counts=dict.fromkeys(program.entered, path.times))
-            told = {alias: next(kept(walker, path, alias)) for alias in program.entered}
-            return Unanswered.of(plan, told, error)
+            rows = {alias: next(kept(walker, path, alias)) for alias in program.entered}
+            return Unanswered.of(plan, rows, error)
     return None
 
 

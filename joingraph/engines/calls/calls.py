@@ -58,10 +58,10 @@ class Calls:
         self.state = bytes_of(engine.memory.words).cast("q")
         self.texts = Texts()
         self.ways: dict[str, BaseRows | None] = {}
-        self.run = Run(self.memory.batch.ops, ())
+        self.run = Run(self.memory.batch.ops, (), is_call=True)
         self.ops = self.unnoted = 0  # of the batch that was read; since they were noted
         words = self.memory.words
-        words[k.C_ST], words[k.C_STRINGS] = engine.memory.st, engine.interner.address
+        words[k.C_ST], words[k.C_STRINGS] = engine.memory.st, engine.interner.descriptor.address
         words[k.C_RUN] = address_of_kernel(carry_out)
         words[k.C_FOLDS] = self.view.is_fit
 

@@ -23,37 +23,12 @@ from joingraph.generators.compiled.fold import (
     fold_one,
     write_effects,
 )
-from joingraph.graph.compiled.fields import (
-    CURSOR,
-    DELETE,
-    DONE,
-    G_OP,
-    G_START,
-    G_WEIGHT,
-    INSERT,
-    MISSED,
-    MOVE,
-    NOTHING,
-    NULL_WORD,
-    OP_COUNT,
-    OP_WORDS,
-    OPS,
-    OUT,
-    P_START,
-    PHASE,
-    ROWS,
-    SEGMENT_COUNT,
-    SEGMENT_WORDS,
-    SEGMENTS,
-    SILENT,
-    SINK,
-    STRIDE,
-    UPDATE,
-)
+from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.machine.kernel import call3, kernel, ld, sto
 from joingraph.graph.compiled.memory.reserved import Words
-from joingraph.graph.compiled.ops import alike_words, copy_words, write_op
-from joingraph.graph.compiled.values.string_pool import intern_one
+from joingraph.graph.compiled.ops import alike_words, write_op
+from joingraph.graph.compiled.values.string_pool import ARENA, intern_one
+from joingraph.graph.compiled.vertex_table import copy_words
 
 CLASH, MANY, WIDE = 3, 4, 5  # how a call ends besides DONE and MISSED
 
@@ -97,19 +72,19 @@ def call(c: int, given: Words) -> int:
     if ops < 0:
         return CLASH
     st = ld(c, C_ST)
-    sto(st, OPS, ld(ld(c, C_BATCH), B_OPS))
-    sto(st, OP_COUNT, ops)
-    sto(st, PHASE, P_START)
-    sto(st, SILENT, 0)
-    sto(st, SINK, 0)
-    sto(st, ROWS, 0)
-    sto(st, SEGMENT_COUNT, 0)
+    sto(st, f.OPS, ld(ld(c, C_BATCH), B_OPS))
+    sto(st, f.OP_COUNT, ops)
+    sto(st, f.PHASE, f.P_START)
+    sto(st, f.SILENT, 0)
+    sto(st, f.SINK, 0)
+    sto(st, f.ROWS, 0)
+    sto(st, f.SEGMENT_COUNT, 0)
     sto(c, C_FOUND, 0)
     ended = call3(ld(c, C_RUN), st, 0, 0)
-    if ended == MISSED:
-        sto(st, OP_COUNT, ld(st, CURSOR))
-        return MISSED
-    if ended != DONE or (ld(st, ROWS) > 0 and not ld(c, C_FOLDS)):
+    if ended == f.MISSED:
+        sto(st, f.OP_COUNT, ld(st, f.CURSOR))
+        return f.MISSED
+    if ended != f.DONE or (ld(st, f.ROWS) > 0 and not ld(c, C_FOLDS)):
         return MANY
     return consolidate(c, given)
 
@@ -123,37 +98,37 @@ def lay_ops(c: int) -> int:
         entry = ld(batch, B_ENTRIES) + number * ENTRY_WORDS * 8
         table, kind, count = ld(entry, N_TABLE), ld(entry, N_KIND), ld(entry, N_COUNT)
         size = ld(table, T_WIDTH) * 8
-        if kind != INSERT:
+        if kind != f.INSERT:
             intern_texts(c, table, ld(entry, N_PRE), count)
-        if kind != DELETE:
+        if kind != f.DELETE:
             intern_texts(c, table, ld(entry, N_POST), count)
         for row in range(count):
             pre, post = ld(entry, N_PRE) + row * size, ld(entry, N_POST) + row * size
             for each in range(ld(table, T_ALIASES)):
                 alias = table + (TABLE_WORDS + each * ALIAS_WORDS) * 8
                 wide = ld(alias, K_WIDTH) * 8
-                has_pre = gather_row(alias, pre, to) if kind != INSERT else 0
-                has_post = gather_row(alias, post, to + wide) if kind != DELETE else 0
+                has_pre = gather_row(alias, pre, to) if kind != f.INSERT else 0
+                has_post = gather_row(alias, post, to + wide) if kind != f.DELETE else 0
                 if has_pre < 0 or has_post < 0:
                     return -1
                 if has_pre or has_post:
                     felt = kind_of(alias, to, has_pre, has_post)
                     write_op(op, diff, ld(alias, K_ALIAS), felt, to if has_pre else to + wide)
-                    op += OP_WORDS * 8
+                    op += f.OP_WORDS * 8
                     to += 2 * wide
             diff += 1
-    return (op - ld(batch, B_OPS)) // (OP_WORDS * 8)
+    return (op - ld(batch, B_OPS)) // (f.OP_WORDS * 8)
 
 
 @kernel
 def kind_of(alias: int, rows: int, has_pre: int, has_post: int) -> int:
     """Return what an alias feels of a base diff, and count it."""
-    kind = INSERT if has_post else DELETE
+    kind = f.INSERT if has_post else f.DELETE
     if has_pre and has_post:
         width = ld(alias, K_WIDTH)
         same = alike_words(rows, rows + width * 8, width)
-        kind = UPDATE if same < ld(alias, K_KEYS) else MOVE if same < width else NOTHING
-    counter = K_INSERTS if kind == INSERT else K_OTHERS
+        kind = f.UPDATE if same < ld(alias, K_KEYS) else f.MOVE if same < width else f.NOTHING
+    counter = K_INSERTS if kind == f.INSERT else K_OTHERS
     sto(alias, counter, ld(alias, counter) + 1)
     return kind
 
@@ -188,9 +163,9 @@ def gather_row(alias: int, base: int, to: int) -> int:
         if (nulls >> at) & 1:
             if word < keys:
                 return 0
-            value = NULL_WORD
+            value = f.NULL_WORD
             sto(ld(place, 2), 0, 1)
-        elif care == NOT_NULL_WORD and value == NULL_WORD:
+        elif care == NOT_NULL_WORD and value == f.NULL_WORD:
             return -1
         elif (care == DOUBLE_ZERO and value == MINUS_ZERO) or (
             care == FLOAT_ZERO and value == MINUS_ZERO_FLOAT
@@ -205,14 +180,14 @@ def gather_row(alias: int, base: int, to: int) -> int:
 def consolidate(c: int, given: Words) -> int:
     """Fold the block's paths by base diff, and write the rows of the view diff."""
     st, r = ld(c, C_ST), ld(c, C_RESULT)
-    rows, told = ld(st, ROWS), ld(c, C_TOLD_COUNT)
+    rows, told = ld(st, f.ROWS), ld(c, C_TOLD_COUNT)
     if rows == 0:
-        return DONE
+        return f.DONE
     if rows > ld(r, R_ROOM):
         return WIDE
-    matrix, stride = ld(r, R_MATRIX), ld(st, STRIDE)
+    matrix, stride = ld(r, R_MATRIX), ld(st, f.STRIDE)
     for word in range(told):
-        column = ld(st, OUT) + ld(ld(c, C_TOLD), word * TOLD_WORDS) * stride * 8
+        column = ld(st, f.OUT) + ld(ld(c, C_TOLD), word * TOLD_WORDS) * stride * 8
         for row in range(rows):
             sto(matrix, row * told + word, ld(column, row))
     given[0] = ld(r, R_SEGMENTS)
@@ -229,15 +204,15 @@ def consolidate(c: int, given: Words) -> int:
 @kernel
 def list_segments(st: int, given: Words) -> None:
     """Write ops, ends and weights of the block's segments one array after the other."""
-    count, table = ld(st, SEGMENT_COUNT), ld(st, SEGMENTS)
+    count, table = ld(st, f.SEGMENT_COUNT), ld(st, f.SEGMENTS)
     ops = given[0]
     ends, weights = ops + count * 8, ops + 2 * count * 8
     for segment in range(count):
-        at = table + segment * SEGMENT_WORDS * 8
-        sto(ops, segment, ld(at, G_OP))
-        sto(weights, segment, ld(at, G_WEIGHT))
+        at = table + segment * f.SEGMENT_WORDS * 8
+        sto(ops, segment, ld(at, f.G_OP))
+        sto(weights, segment, ld(at, f.G_WEIGHT))
         last = segment == count - 1
-        sto(ends, segment, ld(st, ROWS) if last else ld(at, SEGMENT_WORDS + G_START))
+        sto(ends, segment, ld(st, f.ROWS) if last else ld(at, f.SEGMENT_WORDS + f.G_START))
     given[1], given[2], given[3] = ends, weights, count
 
 
@@ -272,7 +247,7 @@ def tell(c: int, found: int) -> int:
         for word in range(told):
             value = ld(row, word)
             sto(out, word, value)
-            if value == NULL_WORD and ld(ld(c, C_TOLD), word * TOLD_WORDS + 1) & MAY_BE_NULL:
+            if value == f.NULL_WORD and ld(ld(c, C_TOLD), word * TOLD_WORDS + 1) & MAY_BE_NULL:
                 has_null = 1
         copy_words(folded + 8, out + told * 8, META_WORDS)
         if ld(folded, 1) != alike or ld(folded, 2) != 1:
@@ -288,7 +263,7 @@ def tell(c: int, found: int) -> int:
     sto(c, C_ALIKE, alike)
     sto(c, C_HAS_NULL, has_null)
     sto(c, C_TEXT_BYTES, size)
-    return DONE
+    return f.DONE
 
 
 @kernel
@@ -299,14 +274,14 @@ def tell_texts(c: int, found: int, word: int, size: int) -> int:
     """
     step, strings, r = (ld(c, C_TOLD_COUNT) + META_WORDS) * 8, ld(c, C_STRINGS), ld(c, C_RESULT)
     to = ld(r, R_OUT_TEXTS)
-    arena, entries = ld(strings, 0), ld(strings, 1)
-    last, place = NULL_WORD, NULL_WORD
+    arena, entries = ld(strings, ARENA), ld(strings, f.V_RECORDS)
+    last, place = f.NULL_WORD, f.NULL_WORD
     cell = ld(r, R_OUT) + word * 8
     for _ in range(found):
         identity = ld(cell, 0)
         if identity != last:
-            last, place = identity, NULL_WORD
-            if identity != NULL_WORD:
+            last, place = identity, f.NULL_WORD
+            if identity != f.NULL_WORD:
                 length, of = ld(entries, 2 * identity + 1), arena + ld(entries, 2 * identity)
                 if size + length + 8 > ld(r, R_TEXT_ROOM):
                     return -1

@@ -17,7 +17,7 @@ block gives up on that op and has written nothing that counts; the odometer then
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,7 +30,9 @@ from joingraph.graph.compiled.fields import (
     A_PLUG,
     ALIAS_WORDS,
     COLUMN_STRIDE,
+    COUNT,
     EDGE,
+    EXACT,
     GLOBAL,
     LEAF,
     LOCAL,
@@ -39,20 +41,23 @@ from joingraph.graph.compiled.fields import (
     VERTEX_WORDS,
 )
 from joingraph.graph.compiled.layout import Layout, Link
-from joingraph.plan.program import Enter, Weigh
+from joingraph.plan.program import Enter, Step, Weigh
 
 MAX_LOOPS = 12  # CPython takes 20 nested blocks; beyond ten hops the odometer is as fast
 SHORT = 4  # lists below this length are copied row by row
 
 
-def loops_of(layout: Layout, alias: int) -> int:
-    """Count the loops that paths from an alias need."""
-    return sum(isinstance(step, Enter) for step in layout.programs[alias].steps)
+def loops_of(layout: Layout, steps: Sequence[Step]) -> int:
+    """Count the loops that steps need; to weigh a count or a leaf takes none."""
+    loops = sum(isinstance(step, Enter) for step in steps)
+    sides = [step for step in steps if isinstance(step, Weigh)]
+    long = [side for side in sides if layout.aliases[side.enter.alias].kind >= EDGE]
+    return loops + sum(loops_of(layout, side.steps) for side in long)
 
 
 def has_plug(layout: Layout, alias: int) -> bool:
     """True if an alias gets a kernel of its own; beyond the limit the odometer serves."""
-    return loops_of(layout, alias) <= MAX_LOOPS
+    return loops_of(layout, layout.programs[alias].steps) <= MAX_LOOPS
 
 
 def write_paths(layout: Layout, lookahead: int, alias: int) -> str:
@@ -198,12 +203,31 @@ class Writer:
             self.say(f"k{vertex}_{word} = ld(r{vertex}, {word})")
 
     def weigh(self, step: Weigh) -> None:
-        """Multiply the weight by how many rows an alias without projected words has here."""
-        alias, vertex = step.enter.alias, step.enter.vertex
+        """Multiply the weight by what a side sums up to; only the exact look-ahead rules 0 out."""
         self.varies = self.varies or self.depth > 1
-        before, self.weight = self.weight, f"weight_{alias}"
-        length = self.entry(step.enter).seat.length
-        self.say(f"{self.weight} = {before} * ld(r{vertex}, {length})")
+        before, self.weight = self.weight, f"weight_{step.enter.alias}"
+        is_count = self.layout.aliases[step.enter.alias].kind < EDGE
+        self.say(f"{self.weight} = {before} * {self.sum(step)}")
+        if not is_count and self.lookahead != EXACT:
+            self.say(f"if {self.weight}:")
+            self.depth += 1
+
+    def sum(self, side: Weigh) -> str:
+        """Write the loops that sum up a side; gives what holds the sum."""
+        a, v, alias = side.enter.alias, side.enter.vertex, self.layout.aliases[side.enter.alias]
+        seat = self.entry(side.enter).seat
+        if alias.kind == COUNT:
+            return f"ld(r{v}, {seat.length})"
+        if alias.kind == LEAF:
+            return f"(ld(r{v}, {seat.live}) & LENGTH)"
+        self.say(f"sum_{a} = 0", f"list_{a} = heap + ld(r{v}, {seat.offset}) * 8")
+        self.say(f"for at_{a} in range(ld(r{v}, {seat.live}) & LENGTH):")
+        self.depth += 1
+        self.bind(side.enter)
+        beyond = [self.sum(each) for each in side.steps if isinstance(each, Weigh)]
+        self.say(f"sum_{a} += {' * '.join(beyond)}")
+        self.depth -= 1
+        return f"sum_{a}"
 
     def entry(self, step: Enter) -> Link:
         """Find the link by which an alias is entered."""
@@ -223,18 +247,23 @@ class Writer:
         backwards = f"({live}) - 1, -1, -1" if self.lookahead == GLOBAL else live
         self.say(f"for at_{a} in range({backwards}):")
         self.depth += 1
+        self.bind(step)
+        self.look(step)
+        for own in self.words_of(len(self.layout.vertices) + a):
+            self.say(f"a{a}_{own} = ld(node_{a}, {1 + len(alias.links) + own})")
+
+    def bind(self, step: Enter) -> None:
+        """Find the values that an entry has at an alias' other vertices."""
+        a, alias = step.alias, self.layout.aliases[step.alias]
         if alias.kind == NODE:
             self.say(f"node_{a} = nodes_{a} + ld(list_{a}, at_{a}) * {alias.stride * 8}")
         for place, link in enumerate(alias.links):
-            if link.vertex == v:
+            if link.vertex == step.vertex:
                 continue
             stride = self.layout.vertices[link.vertex].stride * 8
             word = f"ld(list_{a}, at_{a})" if alias.kind == EDGE else f"ld(node_{a}, {1 + place})"
             self.say(f"r{link.vertex} = records_{link.vertex} + ({word} >> 32) * {stride}")
             self.load_key(link.vertex)
-        self.look(step)
-        for own in self.words_of(len(self.layout.vertices) + a):
-            self.say(f"a{a}_{own} = ld(node_{a}, {1 + len(alias.links) + own})")
 
     def look(self, step: Enter) -> None:
         """Skip an entry beyond which an alias is missing; lay it dead, also if it is so in the end.
@@ -353,5 +382,5 @@ class Writer:
             )
 
 
-# The steps of a kernel's program: who writes each kind. A side that is weighed is one alias' count.
+# The steps of a kernel's program: who writes each kind.
 WRITTEN_BY: dict[type, Callable[[Writer, Any], None]] = {Enter: Writer.enter, Weigh: Writer.weigh}

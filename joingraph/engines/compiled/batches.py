@@ -20,9 +20,11 @@ from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from joingraph.common.progress import Progress
 from joingraph.engines.codegen.install import Plugs
+from joingraph.engines.compiled.cores import PIECE_BLOCKS, PIECES, Cores
 from joingraph.engines.compiled.maintain import run as carry_out
 from joingraph.filters.compiled.rows_to_ops import Feed
 from joingraph.graph.compiled import fields as f
@@ -55,10 +57,11 @@ class MissedError(Exception):
 class Run:
     """Ops that are carried out together, the rows they point to, and how many were."""
 
-    __slots__ = ("carried", "matrices", "ops")
+    __slots__ = ("carried", "is_call", "matrices", "ops")
 
-    def __init__(self, ops: Words, matrices: tuple[Words, ...]) -> None:
+    def __init__(self, ops: Words, matrices: tuple[Words, ...], *, is_call: bool = False) -> None:
         self.ops, self.matrices = np.ascontiguousarray(ops), matrices
+        self.is_call = is_call  # a compiled call writes ops, some of these, and counts them
         self.carried: int | None = 0
 
 
@@ -86,6 +89,7 @@ class Carrying:
         self.layout = lay_out(plan, exact=mode >= f.GLOBAL)
         self.memory = GraphMemory(self.layout, mode)
         self.plugs = Plugs(self.layout, mode, self.memory)
+        self.cores = Cores(self.memory)
         self._work = Work(is_whole=True)
         self._under_way: Run | None = None
 
@@ -162,7 +166,7 @@ class Carrying:
         self._work.runs.append(run)
         with lent(*matrices, run.ops):
             self._start(run, generate=generate)
-            return list(self._parts(run))
+            return list(self._parts(run, cores=pa.cpu_count()))
 
     def _start(self, run: Run, *, generate: bool, sink: int = 0) -> None:
         """Let the graph's words tell of a run, of which nothing is carried out yet."""
@@ -201,9 +205,12 @@ class Carrying:
         words, filling = self.memory.words, self.memory.filling
         return [*([filling.paths()] if words[f.ROWS] else []), *self._parts(run)]
 
-    def _parts(self, run: Run) -> Iterator[Paths]:
-        """Run ops until none is left; give the paths of each block."""
-        memory, words = self.memory, self.memory.words
+    def _parts(self, run: Run, *, cores: int = 1) -> Iterator[Paths]:
+        """Run ops until none is left; yield the paths of each block.
+
+        One core has one block at a time; several have as many as their wave fills.
+        """
+        memory, words, rows = self.memory, self.memory.words, 0
         while words[f.CURSOR] < words[f.OP_COUNT]:
             words[f.ROWS] = words[f.SEGMENT_COUNT] = 0
             ended = carry_out(memory.st)
@@ -212,16 +219,50 @@ class Carrying:
                 words[f.OP_COUNT] = words[f.CURSOR]
                 raise MissedError
             if words[f.ROWS]:
+                rows += int(words[f.ROWS])
                 yield memory.filling.paths()
+            while ended == f.FULL and (pieces := self._linked(run, rows, cores)):
+                for paths in self.cores.paths(pieces):
+                    rows += len(paths)
+                    yield paths
         run.carried = int(words[f.CURSOR])
         self._under_way = None
         memory.filling.end()
 
+    def _linked(self, run: Run, rows: int, cores: int) -> list[range]:
+        """Link the next inserts, as far as they are of one alias, to be walked at once in pieces.
+
+        Return no piece where one walker is as good, where walks change the graph, or where an op
+        is half done. `rows` are the paths of the ops before, which tell how many to expect.
+        """
+        words = self.memory.words
+        if cores < 2 or words[f.LOOKAHEAD] == f.GLOBAL or words[f.PHASE] != f.P_START:
+            return []
+        first = int(words[f.CURSOR])
+        piece = max(1, first * PIECE_BLOCKS * int(words[f.LIMIT]) // max(1, rows))
+        ahead = run.ops[first : first + piece * PIECES * cores]
+        others = (ahead[:, f.O_KIND] != f.INSERT) | (ahead[:, f.O_ALIAS] != ahead[:1, f.O_ALIAS])
+        count = int(others.argmax()) if others.any() else len(ahead)
+        if count <= piece:
+            return []
+        words[f.ROWS] = words[f.SEGMENT_COUNT] = 0
+        words[f.SILENT], words[f.OP_COUNT] = 1, first + count
+        ended = carry_out(self.memory.st)
+        check_fences()
+        assert ended == f.DONE, "an insert in silence misses no row and fills no block"
+        words[f.SILENT], words[f.OP_COUNT] = 0, len(run.ops)
+        return [
+            range(at, min(at + piece, first + count)) for at in range(first, first + count, piece)
+        ]
+
     def _finish(self) -> None:
         """Bring the run under way to its end, in silence."""
         run = self._under_way
+        self.cores.close()
         if run is not None:
             self.memory.filling.resume()
+            if not run.is_call:
+                self.memory.words[f.OP_COUNT] = len(run.ops)
             self.memory.words[f.SILENT], self.memory.words[f.SINK] = 1, 0
             with lent(*run.matrices, run.ops), suppress(MissedError):
                 for _ in self._parts(run):

@@ -19,10 +19,10 @@ from joingraph.engines.calls.calls import Calls
 from joingraph.engines.compiled.batches import ALL, IN_PART, NOTHING, Admitted, MissedError, Run
 from joingraph.engines.compiled.expire import expired
 from joingraph.engines.compiled.indexes import Indexed
-from joingraph.engines.compiled.limit import Room
 from joingraph.engines.compiled.mirror import Mirror
 from joingraph.engines.compiled.row_blocks import dump_rows, repeated
-from joingraph.engines.compiled.size import stats
+from joingraph.engines.compiled.sizes.limit import Room
+from joingraph.engines.compiled.sizes.size import stats
 from joingraph.engines.compiled.string_garbage import Sweeper
 from joingraph.engines.contract import Applied, Blocks, Ready
 from joingraph.expressions.tree import Expression
@@ -35,9 +35,8 @@ from joingraph.generators.compiled.fanout import Fanouts
 from joingraph.generators.compiled.net import are_different, as_it_is, net
 from joingraph.generators.compiled.outputs import Outputs
 from joingraph.generators.compiled.reads.column_walk import Walker
-from joingraph.generators.compiled.reads.reading import read, why
+from joingraph.generators.compiled.reads.reading import count_where, read, why
 from joingraph.generators.compiled.reads.starts import Starts
-from joingraph.generators.compiled.reads.sums import count_where
 from joingraph.generators.compiled.reads.unanswered import new_unanswered, read_unanswered
 from joingraph.generators.compiled.scan import scan
 from joingraph.generators.compiled.view_diffs import ViewDiffs

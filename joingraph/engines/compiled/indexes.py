@@ -15,7 +15,8 @@ from joingraph.engines.compiled.batches import Carrying, Run
 from joingraph.generators.compiled.reads.column_walk import Walker
 from joingraph.generators.compiled.reads.starts import Starts
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.key_index import Keys, row_places
+from joingraph.graph.compiled.key_index import Keys
+from joingraph.graph.compiled.layout import row_places
 from joingraph.graph.compiled.memory.reserved import Words, lent
 from joingraph.graph.compiled.op_rows import came, rows_of, went
 from joingraph.graph.compiled.ops import ops_alike
@@ -52,7 +53,7 @@ class Indexed(Carrying):
         """Make an index of an output column, empty."""
         (value,) = (each.value for each in self.plan.definition.output if each.name == column)
         slot = self.plan.slots[value]
-        places = row_places(self.plan, self.layout, slot)
+        places = row_places(self.plan, self.layout.aliases[slot.alias], slot)
         place = slice(places[0], places[-1] + 1)
         return SortedIndex(slot.alias, place, slot.stored, self.interner)
 

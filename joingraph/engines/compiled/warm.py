@@ -11,8 +11,11 @@ from __future__ import annotations
 import logging
 import os
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+
+import pyarrow as pa
 
 from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.engines.compiled.maintain import run
@@ -22,6 +25,7 @@ from joingraph.graph.compiled.memory.reserved import INTERPRETED
 from joingraph.plan.view import View
 from joingraph.reads.requests import Reading, Touched
 from joingraph.tables.batch import read_batch
+from joingraph.tables.row_batch import RowBatch
 
 TABLES = {
     "a": "CREATE TABLE a (k INT, v STRING)",
@@ -47,8 +51,9 @@ def marker() -> Path | None:
     return None if folder is None else Path(folder) / f"joingraph-{stamp_of(*SHARED)}.compiled"
 
 
+@cache
 def ensure_compiled() -> None:
-    """Compile the kernels now if that was never done on this machine, and say so."""
+    """Compile the kernels if that was never done on this machine, and say so; once a process."""
     told = marker()
     if told is None or os.path.exists(told):
         return
@@ -58,6 +63,11 @@ def ensure_compiled() -> None:
     use_every_kernel()
     with suppress(OSError):  # the cache itself has said why
         told.touch()
+
+
+def not_asked(batch: RowBatch, changes: pa.Table) -> NoReturn:
+    """Make no i-diffs."""
+    raise AssertionError("the view diff is dropped")
 
 
 def use_every_kernel() -> None:
@@ -73,7 +83,12 @@ def use_every_kernel() -> None:
             ("delete", "a", [(2, None)]),
         ]
         graph.apply(read_batch(changes, view.tables), skip=True, generate=True)
+    calls = CompiledEngine(view.plan, "exact").calls(view.tables)
+    few = calls.read([("insert", *each) for each in ROWS.items()])
+    assert few is not None, "a call takes such rows"
+    calls.carry_out(few, not_asked, 1)
     list(graph.scan())
     list(graph.read(Reading(), Touched()))
+    list(graph.cores.paths([range(0)]))
     graph.count()
     graph.check()

@@ -8,73 +8,70 @@ In: an alias' descriptor, which of its links, a vertex value's record, a place i
 
 from __future__ import annotations
 
-from joingraph.graph.compiled.fields import (
-    A_KIND,
-    A_LINKS,
-    A_RECORDS,
-    A_STRIDE,
-    EDGE,
-    HEAP,
-    L_NUMBER,
-    L_OFFSET,
-    L_VERTEX,
-    LINK_WORDS,
-    LOW,
-    SOURCES,
-    V_RECORDS,
-    V_STRIDE,
-)
+from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.machine.kernel import ld, small, sto
 
 
 @small
 def link_of(ad: int, link: int) -> int:
     """Return the descriptor of an alias' link."""
-    return ld(ad, A_LINKS) + link * (LINK_WORDS * 8)
+    return ld(ad, f.A_LINKS) + link * (f.LINK_WORDS * 8)
 
 
 @small
 def bind(st: int, ln: int, record: int) -> None:
     """Note which vertex value a link has on the path."""
-    sto(ld(st, SOURCES), 2 * ld(ln, L_NUMBER), record)
+    sto(ld(st, f.SOURCES), 2 * ld(ln, f.L_NUMBER), record)
 
 
 @small
 def bound(st: int, ln: int) -> int:
     """Return the vertex value that a link has on the path."""
-    return ld(ld(st, SOURCES), 2 * ld(ln, L_NUMBER))
+    return ld(ld(st, f.SOURCES), 2 * ld(ln, f.L_NUMBER))
 
 
 @small
 def record_at(ln: int, identity: int) -> int:
     """Return the record of a vertex value that a link reaches."""
-    vd = ld(ln, L_VERTEX)
-    return ld(vd, V_RECORDS) + identity * ld(vd, V_STRIDE) * 8
+    vd = ld(ln, f.L_VERTEX)
+    return ld(vd, f.V_RECORDS) + identity * ld(vd, f.V_STRIDE) * 8
 
 
 @small
 def identity_at(ln: int, record: int) -> int:
     """Return the id of a vertex value from its record."""
-    vd = ld(ln, L_VERTEX)
-    return (record - ld(vd, V_RECORDS)) // (ld(vd, V_STRIDE) * 8)
+    vd = ld(ln, f.L_VERTEX)
+    return (record - ld(vd, f.V_RECORDS)) // (ld(vd, f.V_STRIDE) * 8)
 
 
 @small
 def node_at(ad: int, node: int) -> int:
     """Return the record of a node."""
-    return ld(ad, A_RECORDS) + node * ld(ad, A_STRIDE) * 8
+    return ld(ad, f.A_RECORDS) + node * ld(ad, f.A_STRIDE) * 8
 
 
 @small
 def list_at(st: int, ln: int, record: int) -> int:
     """Return the address of a link's list at a vertex value."""
-    return ld(st, HEAP) + ld(record, ld(ln, L_OFFSET)) * 8
+    return ld(st, f.HEAP) + ld(record, ld(ln, f.L_OFFSET)) * 8
+
+
+@small
+def group_at(ln: int, record: int) -> int:
+    """Return the address of a link's group in a vertex value's record."""
+    return record + ld(ln, f.L_OFFSET) * 8
+
+
+@small
+def length_at(ln: int, record: int) -> int:
+    """Return how many rows a link's list has at a vertex value."""
+    return ld(record, ld(ln, f.L_LENGTH)) & f.LENGTH
 
 
 @small
 def set_low(base: int, index: int, low: int) -> None:
     """Replace the lower half of a word."""
-    sto(base, index, (ld(base, index) & ~LOW) | low)
+    sto(base, index, (ld(base, index) & ~f.LOW) | low)
 
 
 @small
@@ -82,9 +79,9 @@ def place(st: int, ad: int, link: int, record: int, entry: int, to: int) -> None
     """Write an entry at a place of a list, and that place at its other end."""
     ln = link_of(ad, link)
     sto(list_at(st, ln, record), to, entry)
-    if ld(ad, A_KIND) == EDGE:
+    if ld(ad, f.A_KIND) == f.EDGE:
         far = link_of(ad, 1 - link)
-        set_low(list_at(st, far, record_at(far, entry >> 32)), entry & LOW, to)
+        set_low(list_at(st, far, record_at(far, entry >> 32)), entry & f.LOW, to)
     else:
         set_low(node_at(ad, entry), 1 + link, to)
 

@@ -3,8 +3,8 @@
     table of one alias    | key words | row: key words of its vertices, projected words | ...
 
 The same open-addressing table that finds vertex values (vertex_table.py), one for each alias of an
-indexed table. A row's own words tell its key, so that changes of the graph are noted from the ops
-alone.
+indexed table. A row's own words hold its key, so that changes of the graph are noted from the
+ops alone.
 What a batch does to keys before it is carried out is kept apart (`RunningKeys`).
 """
 
@@ -19,95 +19,48 @@ from joingraph.common.errors import DiffError
 from joingraph.expressions import texts
 from joingraph.expressions.python_values import python_values, value_text
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.fields import (
-    DELETE,
-    INSERT,
-    MOVE,
-    O_ALIAS,
-    O_KIND,
-    O_ROW,
-    OP_WORDS,
-    UPDATE,
-)
-from joingraph.graph.compiled.layout import Layout, words_of
-from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
-from joingraph.graph.compiled.memory.regions import Regions, copy_between, table_bytes
-from joingraph.graph.compiled.memory.reserved import Words, lent, reserve
+from joingraph.graph.compiled.layout import Layout, row_places
+from joingraph.graph.compiled.machine.kernel import kernel, ld, small, sto
+from joingraph.graph.compiled.memory.reserved import Words, lent
 from joingraph.graph.compiled.memory.state import RECORD_WORDS
+from joingraph.graph.compiled.memory.tables import RecordTable
 from joingraph.graph.compiled.values.string_pool import Interner
 from joingraph.graph.compiled.values.words import from_words, to_words
-from joingraph.graph.compiled.vertex_table import FIRST_INDEX, INDEX_WORDS, drop, find, put
+from joingraph.graph.compiled.vertex_table import INDEX_WORDS, copy_words, drop, find, put
 from joingraph.plan.kept_columns import key_slots, takes_all
-from joingraph.plan.model import Plan, Slot
+from joingraph.plan.model import Plan
 
 Key = bytes  # the words of a key, or of a row, side by side
 Row = bytes
 
 
-class KeyTable:
+class KeyTable(RecordTable):
     """What one alias keeps of base rows, by their keys, whose words lie at `places` of a row."""
 
     def __init__(self, places: Sequence[int], width: int) -> None:
         self.places, self.width = np.array(places, np.int64), width
-        self.area = Regions([8 * RECORD_WORDS, 8 * INDEX_WORDS])
-        self.descriptor = reserve(f.VERTEX_WORDS)
-        vd = self.descriptor.words
-        vd[f.V_MASK] = FIRST_INDEX - 1
-        vd[f.V_KEY], vd[f.V_STRIDE] = len(places), len(places) + width
-        self.find_regions()
+        super().__init__(len(places), len(places) + width, [RECORD_WORDS, INDEX_WORDS])
 
     def make_room(self, ops: int) -> None:
         """Make room for so many ops and for taking them back, as memory/state.py does."""
         self.area.prepare(ops, self.needed)
         self.finish_move()
 
-    def finish_move(self) -> None:
-        """Bring a move to other regions to its end; called again, do it anew."""
-        if self.area.before:
-            (records, index), vd, size = self.area.before, self.descriptor.words, 8 * self.slots
-            copy_between(records, self.area.regions[0], 0, int(8 * vd[f.V_NEXT] * vd[f.V_STRIDE]))
-            copy_between(index, self.area.regions[1], size, size)
-            self.find_regions()
-            self.area.settle()
-
-    def needed(self, ops: int) -> list[int]:
-        """Bound the bytes that the next ops need."""
-        vd = self.descriptor.words
-        records = 8 * (int(vd[f.V_NEXT]) + ops) * int(vd[f.V_STRIDE])
-        return [records, table_bytes(self.slots, int(vd[f.V_LIVE]) + ops, 8)]
-
-    @property
-    def slots(self) -> int:
-        """How many slots the index has."""
-        return int(self.descriptor.words[f.V_MASK]) + 1
-
-    def make_filled(self) -> None:
-        """Make room for as much as the descriptor says; nothing has been written yet."""
-        self.area.resemble(self.area.sizes, self.needed(0))
-        self.find_regions()
-        self.area.settle()
-
-    def find_regions(self) -> None:
-        """Write where the regions lie, and the index in its own by its size."""
-        vd, (records, index) = self.descriptor.words, self.area.regions
-        vd[f.V_RECORDS], vd[f.V_INDEX_BASE] = records.address, index.address
-        vd[f.V_INDEX] = index.address + 8 * self.slots
-
     def rows(self, keys: Words) -> list[Row | None]:
         """Find the rows with some keys."""
         found = np.zeros((len(keys), 1 + self.width), np.int64)
         with lent(keys, found):
-            given = np.array([keys.ctypes.data, found.ctypes.data, len(keys), self.width])
-            find_rows(self.descriptor.address, given)
+            args = np.array([keys.ctypes.data, found.ctypes.data, len(keys), self.width])
+            find_rows(self.descriptor.address, args)
         return [row[1:].tobytes() if row[0] else None for row in found]
 
     def note(self, alias: int, ops: Words) -> None:
         """Take note of ops that were carried out; the rows they point to are lent."""
         key = np.zeros(len(self.places), np.int64)
         with lent(ops, key, self.places):
-            given = [ops.ctypes.data, len(ops), alias, self.width]
-            given += [self.places.ctypes.data, len(self.places), key.ctypes.data]
-            note_ops(self.descriptor.address, np.array(given))
+            args = [ops.ctypes.data, len(ops), alias, self.width]
+            args += [self.places.ctypes.data, len(self.places), key.ctypes.data]
+            note_ops(self.descriptor.address, np.array(args))
 
 
 class Keys:
@@ -121,7 +74,7 @@ class Keys:
         self.slots = {a.index: key_slots(plan, a) for a in plan.aliases if a.table in self.tables}
         self.of = {
             alias: KeyTable(
-                [word for slot in slots for word in row_places(plan, layout, slot)],
+                [word for slot in slots for word in row_places(plan, layout.aliases[alias], slot)],
                 layout.aliases[alias].width,
             )
             for alias, slots in self.slots.items()
@@ -184,7 +137,7 @@ class RunningKeys:
             yield self.changed.get((alias, key), row)
 
     def find_alike(self, alias: int, rows: Sequence[Row | None]) -> Iterator[Row | None]:
-        """Yield what an alias holds of the rows with the keys of others; None for none."""
+        """Yield the row that an alias holds with the key of each other; None if there is none."""
         table = self.keys.of[alias]
         none = bytes(8 * table.width)
         whole = np.frombuffer(b"".join(row or none for row in rows), np.int64)
@@ -205,25 +158,15 @@ class RunningKeys:
             self.changed[alias, self.keys.key_of(alias, row)] = row
 
 
-def row_places(plan: Plan, layout: Layout, slot: Slot) -> list[int]:
-    """Return which words of an alias' row a slot's value is made of."""
-    alias, mine = plan.aliases[slot.alias], layout.aliases[slot.alias]
-    if slot.vertex is None:
-        first = mine.keys + sum(words_of(each.type) for each in alias.projected[: slot.position])
-        return list(range(first, first + words_of(slot.stored)))
-    link = mine.links[slot.vertex]
-    types = plan.vertices[link.vertex].types
-    first = link.key + sum(map(words_of, types[: slot.position]))
-    return list(range(first, first + words_of(types[slot.position])))
-
-
 def twice_text(keys: Keys, alias: int, row: Row) -> str:
     """Return which key two rows have."""
     table = keys.plan.definition.tables[keys.plan.aliases[alias].table]
     words = np.frombuffer(row, np.int64)
     pairs = []
     for name, slot in zip(table.key, keys.slots[alias], strict=True):
-        parts = [words[at : at + 1] for at in row_places(keys.plan, keys.layout, slot)]
+        parts = [
+            words[at : at + 1] for at in row_places(keys.plan, keys.layout.aliases[alias], slot)
+        ]
         (value,) = python_values(from_words(parts, slot.stored, keys.interner))
         pairs.append(f"{name}={value_text(value)}")
     return (
@@ -233,40 +176,43 @@ def twice_text(keys: Keys, alias: int, row: Row) -> str:
 
 
 @kernel
-def find_rows(vd: int, given: Words) -> None:
+def find_rows(vd: int, args: Words) -> None:
     """Write 1 and the row for each key that is there."""
-    keys, found, count, width = given[0], given[1], given[2], given[3]
+    keys, found, count, width = args[0], args[1], args[2], args[3]
     length = ld(vd, f.V_KEY)
     for at in range(count):
         record = find(vd, keys + at * length * 8)
         if record:
             to = found + at * (1 + width) * 8
             sto(to, 0, 1)
-            for word in range(width):
-                sto(to, 1 + word, ld(record, length + word))
+            copy_words(record + length * 8, to + 8, width)
 
 
 @kernel
-def note_ops(vd: int, given: Words) -> None:
+def note_ops(vd: int, args: Words) -> None:
     """Drop the keys of rows that went, and put those of rows that came."""
-    ops, count, alias, width = given[0], given[1], given[2], given[3]
-    places, length, key = given[4], given[5], given[6]
+    ops, count, alias, width = args[0], args[1], args[2], args[3]
+    places, length, key = args[4], args[5], args[6]
     for at in range(count):
-        op = ops + at * (OP_WORDS * 8)
-        if ld(op, O_ALIAS) != alias:
+        op = ops + at * (f.OP_WORDS * 8)
+        if ld(op, f.O_ALIAS) != alias:
             continue
-        kind, row = ld(op, O_KIND), ld(op, O_ROW)
-        if kind in (DELETE, UPDATE, MOVE):
-            for word in range(length):
-                sto(key, word, ld(row, ld(places, word)))
+        kind, row = ld(op, f.O_KIND), ld(op, f.O_ROW)
+        if kind in (f.DELETE, f.UPDATE, f.MOVE):
+            gather_words(row, places, key, length)
             record = find(vd, key)
             if record:
                 drop(vd, record)
-        if kind in (UPDATE, MOVE):
+        if kind in (f.UPDATE, f.MOVE):
             row += width * 8
-        if kind in (INSERT, UPDATE, MOVE):
-            for word in range(length):
-                sto(key, word, ld(row, ld(places, word)))
+        if kind in (f.INSERT, f.UPDATE, f.MOVE):
+            gather_words(row, places, key, length)
             record = put(vd, key)
-            for word in range(width):
-                sto(record, length + word, ld(row, word))
+            copy_words(row, record + length * 8, width)
+
+
+@small
+def gather_words(row: int, places: int, to: int, count: int) -> None:
+    """Copy the words at some places of a row."""
+    for word in range(count):
+        sto(to, word, ld(row, ld(places, word)))

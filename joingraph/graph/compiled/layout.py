@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from joingraph.expressions.tree import Call, Column, Expression, Literal
 from joingraph.graph.compiled.fields import COUNT, EDGE, LEAF, NODE
-from joingraph.plan.arrange import entering, scanning
+from joingraph.plan.arrange import kernel_program, scan_program
+from joingraph.plan.kept_columns import kept_parts
 from joingraph.plan.model import Plan, Slot
 from joingraph.plan.program import Program
 
@@ -81,9 +81,8 @@ class AliasLayout:
 class Layout:
     """A view's layout; `outputs` are (source, word), sources being vertices, then aliases.
 
-    `programs` walk from a row of each alias, `scans` from a value of each vertex. They enter every
-    alias that keeps rows of its own, and weigh those that are counts; predicates are tested by
-    column on what comes of them.
+    `programs` walk from a row of each alias, `scans` from a value of each vertex; predicates are
+    tested by column on what comes of them.
     """
 
     vertices: tuple[VertexLayout, ...]
@@ -105,20 +104,22 @@ def lay_out(plan: Plan, *, exact: bool) -> Layout:
     kinds = [kind_of(plan, alias, homes) for alias in range(len(plan.aliases))]
     vertices = tuple(
         lay_out_vertex(plan, vertex, kinds, homes, exact=exact)
-        for vertex in range(max(len(plan.vertices), homes_count(homes)))
+        for vertex in range(1 + max(vertex for home in homes for vertex in home))
     )
     aliases = tuple(
         lay_out_alias(plan, alias, kinds, homes, vertices) for alias in range(len(plan.aliases))
     )
-    slots = needed_slots(plan)
-    entered = frozenset(alias for alias, kind in enumerate(kinds) if kind != COUNT)
+    # The kept values that the output and the residual predicates read, each once.
+    wanted = (*(output.value for output in plan.definition.output), *plan.residuals)
+    parts = [part for each in wanted for part in kept_parts(plan, each)]
+    slots = tuple(dict.fromkeys(plan.slots[part] for part in parts))
     return Layout(
         vertices,
         aliases,
-        tuple(entering(plan, alias, entered) for alias in range(len(aliases))),
-        tuple(scanning(plan, vertex, entered) for vertex in range(len(vertices))),
+        tuple(kernel_program(plan, alias) for alias in range(len(aliases))),
+        tuple(scan_program(plan, vertex) for vertex in range(len(vertices))),
         slots,
-        tuple(word for slot in slots for word in slot_words(plan, homes, vertices, slot)),
+        tuple(word for slot in slots for word in slot_words(plan, len(vertices), aliases, slot)),
     )
 
 
@@ -126,11 +127,6 @@ def homes_of(plan: Plan) -> list[tuple[int, ...]]:
     """Name the vertices of each alias; one without any gets a vertex of its own, without a key."""
     homes = [alias.vertices for alias in plan.aliases]
     return [each or (len(plan.vertices),) for each in homes]
-
-
-def homes_count(homes: list[tuple[int, ...]]) -> int:
-    """Return how many vertices there are, those added for lonely aliases included."""
-    return 1 + max(vertex for home in homes for vertex in home)
 
 
 def kind_of(plan: Plan, alias: int, homes: list[tuple[int, ...]]) -> int:
@@ -164,12 +160,12 @@ def lay_out_vertex(
 
 def with_room(seats: list[Seat], place: int, stride: int) -> tuple[Seat, ...]:
     """Return what a record has to spare to lists of one row, as many as it holds."""
-    given = {}
+    rooms = {}
     for seat in sorted(seats, key=lambda each: each.columns):
         if seat.columns and place + seat.columns <= stride:
-            given[seat.alias] = place
+            rooms[seat.alias] = place
             place += seat.columns
-    return tuple(replace(seat, room=given.get(seat.alias, 0)) for seat in seats)
+    return tuple(replace(seat, room=rooms.get(seat.alias, 0)) for seat in seats)
 
 
 def lay_out_alias(
@@ -189,40 +185,23 @@ def lay_out_alias(
     return AliasLayout(kinds[alias], tuple(links), place, projected, 1 + len(links) + projected)
 
 
-def needed_slots(plan: Plan) -> tuple[Slot, ...]:
-    """List the kept values that the output and the residual predicates read, each once."""
-    found: dict[Slot, None] = {}
-
-    def visit(expression: Expression) -> None:
-        if expression in plan.slots:
-            found[plan.slots[expression]] = None
-            return
-        match expression:
-            case Call():
-                for arg in expression.args:
-                    visit(arg)
-            case Column():
-                raise AssertionError(f"the plan keeps every column it needs: {expression}")
-            case Literal():
-                pass
-
-    for output in plan.definition.output:
-        visit(output.value)
-    for residual in plan.residuals:
-        visit(residual)
-    return tuple(found)
+def row_places(plan: Plan, alias: AliasLayout, slot: Slot) -> list[int]:
+    """Return which words of its alias' row a slot's value is made of."""
+    if slot.vertex is None:
+        first, types = alias.keys, [each.type for each in plan.aliases[slot.alias].projected]
+    else:
+        link = alias.links[slot.vertex]
+        first, types = link.key, list(plan.vertices[link.vertex].types)
+    first += sum(map(words_of, types[: slot.position]))
+    return list(range(first, first + words_of(types[slot.position])))
 
 
 def slot_words(
-    plan: Plan, homes: list[tuple[int, ...]], vertices: tuple[VertexLayout, ...], slot: Slot
+    plan: Plan, vertices: int, aliases: tuple[AliasLayout, ...], slot: Slot
 ) -> list[tuple[int, int]]:
     """Return which words of which sources a slot's value is made of."""
-    alias = plan.aliases[slot.alias]
-    if slot.vertex is None:
-        before = sum(words_of(each.type) for each in alias.projected[: slot.position])
-        source, width = len(vertices) + slot.alias, words_of(slot.stored)
-    else:
-        vertex = homes[slot.alias][slot.vertex]
-        before = sum(map(words_of, plan.vertices[vertex].types[: slot.position]))
-        source, width = vertex, words_of(plan.vertices[vertex].types[slot.position])
-    return [(source, before + word) for word in range(width)]
+    alias = aliases[slot.alias]
+    source, first = vertices + slot.alias, alias.keys
+    if slot.vertex is not None:
+        source, first = alias.links[slot.vertex].vertex, alias.links[slot.vertex].key
+    return [(source, place - first) for place in row_places(plan, alias, slot)]

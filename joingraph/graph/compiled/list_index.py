@@ -5,50 +5,34 @@
     place    a leaf's or an edge's position in that list, a node's id; all ones marks the owner
 
 A list is indexed when a removal meets it and it is longer than LONG: up to there reading it is as
-fast. From then on its slots are kept, until it is half as long. Who appends, swaps or removes
-tells this module.
+fast. From then on its slots are kept, until it is half as long: whatever appends, swaps or
+removes a row calls this module.
 """
 
 from __future__ import annotations
 
+from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.entries import (
     bound,
+    group_at,
     identity_at,
+    length_at,
     link_of,
     list_at,
     node_at,
     record_at,
     swap,
 )
-from joingraph.graph.compiled.fields import (
-    A_KEY_WORDS,
-    A_KIND,
-    A_LINK_COUNT,
-    A_NUMBER,
-    A_PROJECTED,
-    EDGE,
-    HEAP,
-    L_LENGTH,
-    L_OFFSET,
-    LEAF,
-    LENGTH,
-    LONG,
-    LOW,
-    PLACE_COUNT,
-    PLACES,
-    PLACES_BASE,
-    PLACES_MASK,
-)
-from joingraph.graph.compiled.lists import step_of
+from joingraph.graph.compiled.lists import is_at, step_of
 from joingraph.graph.compiled.machine.kernel import kernel, ld, mix, small, sto
 
-MARK = LOW
+MARK = f.LOW
 
 
 @small
 def owner_of(ad: int, record: int) -> int:
     """Name the list of an alias at a value of its first link."""
-    return (ld(ad, A_NUMBER) << 32) + identity_at(link_of(ad, 0), record) + 1
+    return (ld(ad, f.A_NUMBER) << 32) + identity_at(link_of(ad, 0), record) + 1
 
 
 @small
@@ -59,19 +43,18 @@ def tag_of(owner: int, h: int) -> int:
 
 @kernel
 def hash_at(st: int, ad: int, record: int, at: int) -> int:
-    """Hash the row at a position of a list: what tells it from others in that list."""
+    """Hash the row at a position of a list: equal rows of the list have equal hashes."""
     ln = link_of(ad, 0)
-    kind, entry = ld(ad, A_KIND), ld(list_at(st, ln, record), at)
-    if kind == EDGE:
+    kind, entry = ld(ad, f.A_KIND), ld(list_at(st, ln, record), at)
+    if kind == f.EDGE:
         return entry >> 32
-    h, columns = 0, ld(ad, A_PROJECTED)
-    if kind == LEAF:
-        group = record + ld(ln, L_OFFSET) * 8
-        block, step = ld(st, HEAP) + ld(group, 0) * 8, step_of(group)
+    h, columns = 0, ld(ad, f.A_PROJECTED)
+    if kind == f.LEAF:
+        block, step = list_at(st, ln, record), step_of(group_at(ln, record))
         for column in range(columns):
             h = mix(h ^ ld(block + column * step, at))
         return h
-    node, links = node_at(ad, entry), ld(ad, A_LINK_COUNT)
+    node, links = node_at(ad, entry), ld(ad, f.A_LINK_COUNT)
     for link in range(1, links):
         h = mix(h ^ (ld(node, 1 + link) >> 32))
     for word in range(columns):
@@ -82,22 +65,22 @@ def hash_at(st: int, ad: int, record: int, at: int) -> int:
 @kernel
 def hash_of_row(st: int, ad: int, row: int) -> int:
     """Hash a given row in the same way; its vertex values are bound."""
-    if ld(ad, A_KIND) == EDGE:
+    if ld(ad, f.A_KIND) == f.EDGE:
         far = link_of(ad, 1)
         return identity_at(far, bound(st, far))
-    h, projected = 0, row + ld(ad, A_KEY_WORDS) * 8
-    for link in range(1, ld(ad, A_LINK_COUNT)):
+    h, projected = 0, row + ld(ad, f.A_KEY_WORDS) * 8
+    for link in range(1, ld(ad, f.A_LINK_COUNT)):
         ln = link_of(ad, link)
         h = mix(h ^ identity_at(ln, bound(st, ln)))
-    for word in range(ld(ad, A_PROJECTED)):
+    for word in range(ld(ad, f.A_PROJECTED)):
         h = mix(h ^ ld(projected, word))
     return h
 
 
 @kernel
 def slot_of(st: int, owner: int, tag: int, place: int) -> int:
-    """Find the slot that says just this, or the empty one where it belongs."""
-    table, mask, word = ld(st, PLACES), ld(st, PLACES_MASK), (tag << 32) | place
+    """Find the slot with these three, or the empty one where it belongs."""
+    table, mask, word = ld(st, f.PLACES), ld(st, f.PLACES_MASK), (tag << 32) | place
     at = tag & mask
     while True:
         known = ld(table, 2 * at)
@@ -109,25 +92,25 @@ def slot_of(st: int, owner: int, tag: int, place: int) -> int:
 @kernel
 def add_slot(st: int, owner: int, tag: int, place: int) -> None:
     """Add a slot; a table two thirds full grows."""
-    at, table = slot_of(st, owner, tag, place), ld(st, PLACES)
+    at, table = slot_of(st, owner, tag, place), ld(st, f.PLACES)
     sto(table, 2 * at, owner)
     sto(table, 2 * at + 1, (tag << 32) | place)
-    count = ld(st, PLACE_COUNT) + 1
-    sto(st, PLACE_COUNT, count)
-    if count * 3 > ld(st, PLACES_MASK) * 2:
+    count = ld(st, f.PLACE_COUNT) + 1
+    sto(st, f.PLACE_COUNT, count)
+    if count * 3 > ld(st, f.PLACES_MASK) * 2:
         grow(st)
 
 
 @kernel
 def grow(st: int) -> None:
     """Double the table; each next one lies behind the last, on memory that was never touched."""
-    old, capacity = ld(st, PLACES), ld(st, PLACES_MASK) + 1
-    sto(st, PLACES, ld(st, PLACES_BASE) + 2 * capacity * 16)
-    sto(st, PLACES_MASK, 2 * capacity - 1)
+    old, capacity = ld(st, f.PLACES), ld(st, f.PLACES_MASK) + 1
+    sto(st, f.PLACES, ld(st, f.PLACES_BASE) + 2 * capacity * 16)
+    sto(st, f.PLACES_MASK, 2 * capacity - 1)
     for at in range(capacity):
         owner, word = ld(old, 2 * at), ld(old, 2 * at + 1)
         if owner:
-            fresh, table = slot_of(st, owner, word >> 32, word & LOW), ld(st, PLACES)
+            fresh, table = slot_of(st, owner, word >> 32, word & f.LOW), ld(st, f.PLACES)
             sto(table, 2 * fresh, owner)
             sto(table, 2 * fresh + 1, word)
 
@@ -135,7 +118,7 @@ def grow(st: int) -> None:
 @kernel
 def drop_slot(st: int, owner: int, tag: int, place: int) -> None:
     """Remove a slot, moving back those that were displaced past it."""
-    gap, table, mask = slot_of(st, owner, tag, place), ld(st, PLACES), ld(st, PLACES_MASK)
+    gap, table, mask = slot_of(st, owner, tag, place), ld(st, f.PLACES), ld(st, f.PLACES_MASK)
     at = gap
     while True:
         at = (at + 1) & mask
@@ -148,20 +131,20 @@ def drop_slot(st: int, owner: int, tag: int, place: int) -> None:
             gap = at
     sto(table, 2 * gap, 0)
     sto(table, 2 * gap + 1, 0)
-    sto(st, PLACE_COUNT, ld(st, PLACE_COUNT) - 1)
+    sto(st, f.PLACE_COUNT, ld(st, f.PLACE_COUNT) - 1)
 
 
 @kernel
 def is_marked(st: int, owner: int) -> bool:
     """True if a list is indexed."""
-    return ld(ld(st, PLACES), 2 * slot_of(st, owner, tag_of(owner, 0), MARK)) != 0
+    return ld(ld(st, f.PLACES), 2 * slot_of(st, owner, tag_of(owner, 0), MARK)) != 0
 
 
 @small
 def has_places(st: int, ad: int, record: int) -> bool:
     """True if the list at a value of an alias' first link is indexed."""
-    length = ld(record, ld(link_of(ad, 0), L_LENGTH)) & LENGTH
-    if ld(st, PLACE_COUNT) == 0 or length <= ld(st, LONG) >> 1:
+    length = length_at(link_of(ad, 0), record)
+    if ld(st, f.PLACE_COUNT) == 0 or length <= ld(st, f.LONG) >> 1:
         return False
     return is_marked(st, owner_of(ad, record))
 
@@ -169,7 +152,7 @@ def has_places(st: int, ad: int, record: int) -> bool:
 @small
 def place_at(st: int, ad: int, record: int, at: int) -> int:
     """Return what an index keeps of the row at a position."""
-    return at if ld(ad, A_KIND) <= EDGE else ld(list_at(st, link_of(ad, 0), record), at)
+    return at if ld(ad, f.A_KIND) <= f.EDGE else ld(list_at(st, link_of(ad, 0), record), at)
 
 
 @kernel
@@ -177,46 +160,42 @@ def index_list(st: int, ad: int, record: int) -> None:
     """Index a list."""
     owner = owner_of(ad, record)
     add_slot(st, owner, tag_of(owner, 0), MARK)
-    for at in range(ld(record, ld(link_of(ad, 0), L_LENGTH)) & LENGTH):
-        tag = tag_of(owner, hash_at(st, ad, record, at))
-        add_slot(st, owner, tag, place_at(st, ad, record, at))
+    for at in range(length_at(link_of(ad, 0), record)):
+        rename(st, ad, record, at, 1)
 
 
 @kernel
 def note_appended(st: int, ad: int, record: int, at: int) -> None:
-    """Take note of a row that has been put at the end of a list."""
+    """Add the slot of a row that has been put at the end of a list, if it is indexed."""
     if has_places(st, ad, record):
-        owner = owner_of(ad, record)
-        tag = tag_of(owner, hash_at(st, ad, record, at))
-        add_slot(st, owner, tag, place_at(st, ad, record, at))
+        rename(st, ad, record, at, 1)
 
 
 @kernel
 def forget(st: int, ad: int, record: int, at: int) -> None:
-    """Take note that the row at a position is going; of few that are left, none is kept."""
-    owner = owner_of(ad, record)
-    drop_slot(st, owner, tag_of(owner, hash_at(st, ad, record, at)), place_at(st, ad, record, at))
-    length = ld(record, ld(link_of(ad, 0), L_LENGTH)) & LENGTH
-    if length != (ld(st, LONG) >> 1) + 1:
+    """Drop the slot of a row that is going; a list that has become short loses its index."""
+    rename(st, ad, record, at, 0)
+    length = length_at(link_of(ad, 0), record)
+    if length != (ld(st, f.LONG) >> 1) + 1:
         return
     for other in range(length):
         if other != at:
-            tag = tag_of(owner, hash_at(st, ad, record, other))
-            drop_slot(st, owner, tag, place_at(st, ad, record, other))
+            rename(st, ad, record, other, 0)
+    owner = owner_of(ad, record)
     drop_slot(st, owner, tag_of(owner, 0), MARK)
 
 
 @kernel
 def move(st: int, ad: int, record: int, one: int, two: int) -> None:
-    """Take note that the row at one position is going to another."""
+    """Change the slot of a row that moves to another position."""
     owner = owner_of(ad, record)
     tag = tag_of(owner, hash_at(st, ad, record, one))
-    sto(ld(st, PLACES), 2 * slot_of(st, owner, tag, one) + 1, (tag << 32) | two)
+    sto(ld(st, f.PLACES), 2 * slot_of(st, owner, tag, one) + 1, (tag << 32) | two)
 
 
 @kernel
 def rename(st: int, ad: int, record: int, at: int, kept: int) -> None:
-    """Take note that the row at a position is going to be another (0), or that it is now (1)."""
+    """Drop the slot of the row at a position, which is about to change (0), or add it (1)."""
     owner = owner_of(ad, record)
     tag = tag_of(owner, hash_at(st, ad, record, at))
     if kept:
@@ -228,20 +207,20 @@ def rename(st: int, ad: int, record: int, at: int, kept: int) -> None:
 @small
 def exchange(st: int, ad: int, link: int, record: int, one: int, two: int) -> None:
     """Exchange two entries of a list, indexed or not."""
-    if link == 0 and one != two and ld(st, PLACE_COUNT) > 0 and ld(ad, A_KIND) == EDGE:
+    if link == 0 and one != two and ld(st, f.PLACE_COUNT) > 0 and ld(ad, f.A_KIND) == f.EDGE:
         exchange_places(st, ad, record, one, two)
     swap(st, ad, link, record, one, two)
 
 
 @kernel
 def exchange_places(st: int, ad: int, record: int, one: int, two: int) -> None:
-    """Take note that two edges are going to be exchanged."""
+    """Exchange the positions of two edges in their slots, if their list is indexed."""
     if has_places(st, ad, record):
         move(st, ad, record, one, MARK - 1)
         move(st, ad, record, two, one)
         owner = owner_of(ad, record)
         tag = tag_of(owner, hash_at(st, ad, record, one))
-        sto(ld(st, PLACES), 2 * slot_of(st, owner, tag, MARK - 1) + 1, (tag << 32) | two)
+        sto(ld(st, f.PLACES), 2 * slot_of(st, owner, tag, MARK - 1) + 1, (tag << 32) | two)
 
 
 @kernel
@@ -258,7 +237,7 @@ def count_found(st: int, ad: int, row: int, most: int) -> int:
 def find_long(st: int, ad: int, row: int) -> int:
     """Find the place of a row in a long list, or -1."""
     at = next_found(st, ad, row, -1)
-    return -1 if at < 0 else ld(ld(st, PLACES), 2 * at + 1) & LOW
+    return -1 if at < 0 else ld(ld(st, f.PLACES), 2 * at + 1) & f.LOW
 
 
 @kernel
@@ -269,12 +248,12 @@ def next_found(st: int, ad: int, row: int, after: int) -> int:
     if after < 0 and not is_marked(st, owner):
         index_list(st, ad, record)
     tag = tag_of(owner, hash_of_row(st, ad, row))
-    table, mask = ld(st, PLACES), ld(st, PLACES_MASK)
+    table, mask = ld(st, f.PLACES), ld(st, f.PLACES_MASK)
     at = tag & mask if after < 0 else (after + 1) & mask
     while ld(table, 2 * at) != 0:
         word = ld(table, 2 * at + 1)
-        known = ld(table, 2 * at) == owner and word >> 32 == tag and word & LOW != MARK
-        if known and is_row(st, ad, record, word & LOW, row):
+        known = ld(table, 2 * at) == owner and word >> 32 == tag and word & f.LOW != MARK
+        if known and is_row(st, ad, record, word & f.LOW, row):
             return at
         at = (at + 1) & mask
     return -1
@@ -283,15 +262,11 @@ def next_found(st: int, ad: int, row: int, after: int) -> int:
 @kernel
 def is_row(st: int, ad: int, record: int, place: int, row: int) -> bool:
     """True if the row at a place is equal to a given one, whose values are bound."""
-    ln, kind, projected = link_of(ad, 0), ld(ad, A_KIND), row + ld(ad, A_KEY_WORDS) * 8
-    if kind == LEAF:
-        group = record + ld(ln, L_OFFSET) * 8
-        block, step = ld(st, HEAP) + ld(group, 0) * 8, step_of(group)
-        for column in range(ld(ad, A_PROJECTED)):
-            if ld(block + column * step, place) != ld(projected, column):
-                return False
-        return True
-    if kind == EDGE:
+    ln, kind, projected = link_of(ad, 0), ld(ad, f.A_KIND), row + ld(ad, f.A_KEY_WORDS) * 8
+    if kind == f.LEAF:
+        at = list_at(st, ln, record) + place * 8
+        return is_at(at, step_of(group_at(ln, record)), ld(ad, f.A_PROJECTED), projected)
+    if kind == f.EDGE:
         far = link_of(ad, 1)
         return ld(list_at(st, ln, record), place) >> 32 == identity_at(far, bound(st, far))
     return same_node(st, ad, node_at(ad, place), projected)
@@ -300,12 +275,12 @@ def is_row(st: int, ad: int, record: int, place: int, row: int) -> bool:
 @kernel
 def same_node(st: int, ad: int, node: int, projected: int) -> bool:
     """True if a node has the bound values and the projected words at an address."""
-    links = ld(ad, A_LINK_COUNT)
+    links = ld(ad, f.A_LINK_COUNT)
     for link in range(links):
         ln = link_of(ad, link)
         if record_at(ln, ld(node, 1 + link) >> 32) != bound(st, ln):
             return False
-    for word in range(ld(ad, A_PROJECTED)):
+    for word in range(ld(ad, f.A_PROJECTED)):
         if ld(node, 1 + links + word) != ld(projected, word):
             return False
     return True

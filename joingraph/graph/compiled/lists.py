@@ -5,7 +5,7 @@
 
 One free list for each (columns, log2 capacity), threaded through the blocks' first words. Where
 the record has room (the upper half of a shape), a list of one row lies there, and its offset
-leads out of the heap into the record: who reads a list need not know.
+leads out of the heap into the record: readers of a list see no difference.
 """
 
 from __future__ import annotations
@@ -121,16 +121,18 @@ def find_row(st: int, group: int, columns: int, row: int) -> int:
     """Return the position of the last row with the words at an address, or -1."""
     block, step = ld(st, HEAP) + ld(group, 0) * 8, step_of(group)
     position = find_word(block, ld(group, 1) & LENGTH, ld(row, 0), 0)
-    while position >= 0:
-        same = True
-        for column in range(1, columns):
-            if ld(block + column * step, position) != ld(row, column):
-                same = False
-                break
-        if same:
-            return position
+    while position >= 0 and not is_at(block + position * 8, step, columns, row):
         position = find_word(block, position, ld(row, 0), 0)
-    return -1
+    return position
+
+
+@small
+def is_at(place: int, step: int, columns: int, row: int) -> bool:
+    """True if a list's row, whose words lie a step apart, has the words at an address."""
+    for column in range(columns):  # noqa: SIM110  # kernels have no generators
+        if ld(place + column * step, 0) != ld(row, column):
+            return False
+    return True
 
 
 @kernel

@@ -17,29 +17,8 @@ is now complete, or no longer". The join tree has no cycles, so a value flips on
 
 from __future__ import annotations
 
-from joingraph.graph.compiled.entries import link_of, list_at, node_at, record_at
-from joingraph.graph.compiled.fields import (
-    A_KIND,
-    A_LINK_COUNT,
-    EDGE,
-    EXACT,
-    L_LENGTH,
-    L_LIVE,
-    L_VERTEX,
-    LENGTH,
-    LOOKAHEAD,
-    LOW,
-    NODE,
-    S_ALIAS,
-    S_KIND,
-    S_LINK,
-    S_LIVE,
-    SEAT_WORDS,
-    STACK,
-    STACK_TOP,
-    V_SEAT_COUNT,
-    V_SEATS,
-)
+from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.entries import length_at, link_of, list_at, node_at, record_at
 from joingraph.graph.compiled.list_index import exchange
 from joingraph.graph.compiled.machine.kernel import kernel, ld, small, sto
 
@@ -47,61 +26,59 @@ from joingraph.graph.compiled.machine.kernel import kernel, ld, small, sto
 @small
 def complete(vd: int, record: int, but: int, also: int) -> bool:
     """True if every alias at a vertex value, but for two, has something live there."""
-    seat = ld(vd, V_SEATS)
-    for _ in range(ld(vd, V_SEAT_COUNT)):
-        who = ld(seat, S_ALIAS)
-        if who != but and who != also and (ld(record, ld(seat, S_LIVE)) & LENGTH) == 0:
+    seat = ld(vd, f.V_SEATS)
+    for _ in range(ld(vd, f.V_SEAT_COUNT)):
+        who = ld(seat, f.S_ALIAS)
+        if who != but and who != also and (ld(record, ld(seat, f.S_LIVE)) & f.LENGTH) == 0:
             return False
-        seat += SEAT_WORDS * 8
+        seat += f.SEAT_WORDS * 8
     return True
 
 
 @kernel
 def spread(st: int, vd: int, record: int, ad: int, up: int) -> None:
     """Put on the stack what follows when an alias' first entry comes alive, or its last dies."""
-    seat = ld(vd, V_SEATS)
-    for _ in range(ld(vd, V_SEAT_COUNT)):
-        who = ld(seat, S_ALIAS)
-        if who != ad and ld(seat, S_KIND) >= EDGE and complete(vd, record, ad, who):
-            top = ld(st, STACK_TOP)
-            item = ld(st, STACK) + top * 32
+    seat = ld(vd, f.V_SEATS)
+    for _ in range(ld(vd, f.V_SEAT_COUNT)):
+        who = ld(seat, f.S_ALIAS)
+        if who != ad and ld(seat, f.S_KIND) >= f.EDGE and complete(vd, record, ad, who):
+            top = ld(st, f.STACK_TOP)
+            item = ld(st, f.STACK) + top * 32
             sto(item, 0, who)
-            sto(item, 1, ld(seat, S_LINK))
+            sto(item, 1, ld(seat, f.S_LINK))
             sto(item, 2, record)
             sto(item, 3, up)
-            sto(st, STACK_TOP, top + 1)
-        seat += SEAT_WORDS * 8
+            sto(st, f.STACK_TOP, top + 1)
+        seat += f.SEAT_WORDS * 8
 
 
 @small
 def enliven(st: int, ad: int, link: int, record: int, at: int) -> None:
     """Move an entry to the live ones of its list."""
     ln = link_of(ad, link)
-    live = ld(record, ld(ln, L_LIVE))
+    live = ld(record, ld(ln, f.L_LIVE))
     exchange(st, ad, link, record, at, live)
-    sto(record, ld(ln, L_LIVE), live + 1)
+    sto(record, ld(ln, f.L_LIVE), live + 1)
     if live == 0:
-        spread(st, ld(ln, L_VERTEX), record, ad, 1)
+        spread(st, ld(ln, f.L_VERTEX), record, ad, 1)
 
 
 @kernel
 def lay_dead(st: int, ad: int, link: int, record: int, at: int) -> None:
-    """Move an entry that a traversal found to lead nowhere to the dead ones (global)."""
+    """Move an entry to the dead ones of its list: one found to lead nowhere, if global."""
     ln = link_of(ad, link)
-    live = ld(record, ld(ln, L_LIVE)) - 1
+    live = ld(record, ld(ln, f.L_LIVE)) - 1
     exchange(st, ad, link, record, at, live)
-    sto(record, ld(ln, L_LIVE), live)
+    sto(record, ld(ln, f.L_LIVE), live)
 
 
 @kernel
 def deaden(st: int, ad: int, link: int, record: int, at: int) -> None:
-    """Move an entry to the dead ones of its list."""
+    """Move an entry to the dead ones, and spread what follows (exact)."""
+    lay_dead(st, ad, link, record, at)
     ln = link_of(ad, link)
-    live = ld(record, ld(ln, L_LIVE)) - 1
-    exchange(st, ad, link, record, at, live)
-    sto(record, ld(ln, L_LIVE), live)
-    if live == 0:
-        spread(st, ld(ln, L_VERTEX), record, ad, 0)
+    if ld(record, ld(ln, f.L_LIVE)) == 0:
+        spread(st, ld(ln, f.L_VERTEX), record, ad, 0)
 
 
 @small
@@ -119,7 +96,7 @@ def turn_node(st: int, ad: int, node: int, link: int, up: int) -> None:
 
     With all values complete it is live at each link; with all but one, at that one only.
     """
-    count = ld(ad, A_LINK_COUNT)
+    count = ld(ad, f.A_LINK_COUNT)
     step = (1 << 32) | link
     was = ld(node, 0)
     sto(node, 0, was + step if up else was - step)
@@ -131,20 +108,20 @@ def turn_node(st: int, ad: int, node: int, link: int, up: int) -> None:
                 turn_entry(st, ad, node, each, up)
     elif others == -1:
         total = count * (count - 1) // 2
-        turn_entry(st, ad, node, total - link - (rest & LOW), up)
+        turn_entry(st, ad, node, total - link - (rest & f.LOW), up)
 
 
 @small
 def turn_entry(st: int, ad: int, node: int, link: int, up: int) -> None:
     """Enliven or deaden a node's entry at one of its links."""
     word = ld(node, 1 + link)
-    turn(st, ad, link, record_at(link_of(ad, link), word >> 32), word & LOW, up)
+    turn(st, ad, link, record_at(link_of(ad, link), word >> 32), word & f.LOW, up)
 
 
 @kernel
 def wake_node(st: int, ad: int, node: int, link: int) -> None:
     """Enliven a node's entries that lead on, now that its value at a link is complete (global)."""
-    for other in range(ld(ad, A_LINK_COUNT)):
+    for other in range(ld(ad, f.A_LINK_COUNT)):
         if other != link and leads_on(ad, node, other):
             wake(st, ad, other, record_at(link_of(ad, other), ld(node, 1 + other) >> 32), node)
 
@@ -152,40 +129,49 @@ def wake_node(st: int, ad: int, node: int, link: int) -> None:
 @small
 def wake(st: int, ad: int, link: int, record: int, node: int) -> None:
     """Enliven a node's entry unless it is alive."""
-    at = ld(node, 1 + link) & LOW
-    if at >= ld(record, ld(link_of(ad, link), L_LIVE)):
+    at = ld(node, 1 + link) & f.LOW
+    if at >= ld(record, ld(link_of(ad, link), f.L_LIVE)):
         enliven(st, ad, link, record, at)
 
 
 @kernel
 def leads_on(ad: int, node: int, link: int) -> bool:
     """True if all values of a node but the one at a link are complete."""
-    for other in range(ld(ad, A_LINK_COUNT)):
+    for other in range(ld(ad, f.A_LINK_COUNT)):
         ln = link_of(ad, other)
         record = record_at(ln, ld(node, 1 + other) >> 32)
-        if other != link and not complete(ld(ln, L_VERTEX), record, ad, ad):
+        if other != link and not complete(ld(ln, f.L_VERTEX), record, ad, ad):
             return False
     return True
+
+
+@small
+def opens(ad: int, link: int, entry: int) -> bool:
+    """True if an entry of a link's list leads on."""
+    if ld(ad, f.A_KIND) == f.EDGE:
+        far = link_of(ad, 1 - link)
+        return complete(ld(far, f.L_VERTEX), record_at(far, entry >> 32), ad, ad)
+    return leads_on(ad, node_at(ad, entry), link)
 
 
 @kernel
 def settle(st: int) -> None:
     """Carry out all flips that wait."""
-    while ld(st, STACK_TOP) > 0:
-        top = ld(st, STACK_TOP) - 1
-        sto(st, STACK_TOP, top)
-        item = ld(st, STACK) + top * 32
+    while ld(st, f.STACK_TOP) > 0:
+        top = ld(st, f.STACK_TOP) - 1
+        sto(st, f.STACK_TOP, top)
+        item = ld(st, f.STACK) + top * 32
         ad, link, record, up = ld(item, 0), ld(item, 1), ld(item, 2), ld(item, 3)
         ln = link_of(ad, link)
         entries = list_at(st, ln, record)
-        for at in range(ld(record, ld(ln, L_LENGTH)) & LENGTH):
+        for at in range(length_at(ln, record)):
             entry = ld(entries, at)
-            if ld(ad, A_KIND) == NODE and ld(st, LOOKAHEAD) == EXACT:
+            if ld(ad, f.A_KIND) == f.NODE and ld(st, f.LOOKAHEAD) == f.EXACT:
                 turn_node(st, ad, node_at(ad, entry), link, up)
-            elif ld(ad, A_KIND) == NODE:
+            elif ld(ad, f.A_KIND) == f.NODE:
                 wake_node(st, ad, node_at(ad, entry), link)
             else:
                 far = link_of(ad, 1 - link)
-                other, place = record_at(far, entry >> 32), entry & LOW
-                if ld(st, LOOKAHEAD) == EXACT or place >= ld(other, ld(far, L_LIVE)):
+                other, place = record_at(far, entry >> 32), entry & f.LOW
+                if ld(st, f.LOOKAHEAD) == f.EXACT or place >= ld(other, ld(far, f.L_LIVE)):
                     turn(st, ad, 1 - link, other, place, up)

@@ -1,4 +1,4 @@
-"""Reads the rows that ops point to, and says what ops are about."""
+"""Reads the rows that ops point to, and marks ops by what they change."""
 
 from __future__ import annotations
 
@@ -7,26 +7,16 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from joingraph.graph.compiled.fields import (
-    DELETE,
-    INSERT,
-    MOVE,
-    NOTHING,
-    O_ALIAS,
-    O_DIFF,
-    O_KIND,
-    O_ROW,
-    OP_WORDS,
-    UPDATE,
-)
-from joingraph.graph.compiled.layout import Layout, words_of
-from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
+from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.layout import Layout, row_places, words_of
+from joingraph.graph.compiled.machine.kernel import kernel, ld
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
+from joingraph.graph.compiled.vertex_table import copy_words
 from joingraph.plan.branches import tying, unread
 from joingraph.plan.kept_columns import kept_parts
 from joingraph.plan.model import Plan
 
-INVERSE = {INSERT: DELETE, DELETE: INSERT}
+INVERSE = {f.INSERT: f.DELETE, f.DELETE: f.INSERT}
 
 
 def rows_of(ops: Words, layout: Layout, alias: int, *, post: bool) -> Words:
@@ -40,48 +30,47 @@ def rows_of(ops: Words, layout: Layout, alias: int, *, post: bool) -> Words:
 
 
 @kernel
-def copy_rows(given: Words) -> None:
+def copy_rows(args: Words) -> None:
     """Copy the row of each op; the new row of an update lies behind the old one."""
-    ops, count, width, post, found = given[0], given[1], given[2], given[3], given[4]
+    ops, count, width, post, found = args[0], args[1], args[2], args[3], args[4]
     for at in range(count):
-        op = ops + at * (OP_WORDS * 8)
-        row = ld(op, O_ROW)
-        if post and ld(op, O_KIND) >= UPDATE:
+        op = ops + at * (f.OP_WORDS * 8)
+        row = ld(op, f.O_ROW)
+        if post and ld(op, f.O_KIND) >= f.UPDATE:
             row += width * 8
-        for word in range(width):
-            sto(found, at * max(1, width) + word, ld(row, word))
+        copy_words(row, found + at * max(1, width) * 8, width)
 
 
 def went(ops: Words, alias: int) -> Words:
     """Pick an alias' ops that take a row away."""
-    kind = ops[:, O_KIND]
-    found: Words = ops[(ops[:, O_ALIAS] == alias) & ((kind == DELETE) | (kind >= UPDATE))]
+    kind = ops[:, f.O_KIND]
+    found: Words = ops[(ops[:, f.O_ALIAS] == alias) & ((kind == f.DELETE) | (kind >= f.UPDATE))]
     return found
 
 
 def came(ops: Words, alias: int) -> Words:
     """Pick an alias' ops that bring a row."""
-    kind = ops[:, O_KIND]
-    found: Words = ops[(ops[:, O_ALIAS] == alias) & ((kind == INSERT) | (kind >= UPDATE))]
+    kind = ops[:, f.O_KIND]
+    found: Words = ops[(ops[:, f.O_ALIAS] == alias) & ((kind == f.INSERT) | (kind >= f.UPDATE))]
     return found
 
 
-def runs(ops: Words, told: npt.NDArray[np.bool_]) -> Iterator[slice]:
-    """Cut ops into runs of one alias, and of one mark; while a run lasts the others stand still."""
+def runs(ops: Words, marks: npt.NDArray[np.bool_]) -> Iterator[slice]:
+    """Yield runs of ops of one alias and one mark; during a run other aliases do not change."""
     if not len(ops):
         return
-    alias = ops[:, O_ALIAS]
-    cuts = np.flatnonzero((np.diff(alias) != 0) | (np.diff(told.astype(np.int8)) != 0)) + 1
+    alias = ops[:, f.O_ALIAS]
+    cuts = np.flatnonzero((np.diff(alias) != 0) | (np.diff(marks.astype(np.int8)) != 0)) + 1
     bounds = [0, *cuts.tolist(), len(ops)]
     yield from map(slice, bounds, bounds[1:])
 
 
 def paired(ops: Words) -> npt.NDArray[np.bool_]:
-    """Mark ops of updates that several aliases feel: their rows may pair up."""
+    """Mark ops of updates that concern several aliases: their rows may pair up."""
     if not len(ops):
         return np.zeros(0, bool)
-    _, group, counts = np.unique(ops[:, O_DIFF], return_inverse=True, return_counts=True)
-    updates = np.bincount(group, ops[:, O_KIND] >= UPDATE) > 0
+    _, group, counts = np.unique(ops[:, f.O_DIFF], return_inverse=True, return_counts=True)
+    updates = np.bincount(group, ops[:, f.O_KIND] >= f.UPDATE) > 0
     return np.asarray((counts > 1)[group] & updates[group])
 
 
@@ -90,7 +79,7 @@ def tied(plan: Plan, layout: Layout, ops: Words) -> npt.NDArray[np.bool_]:
     mark = np.zeros(len(ops), bool)
     slots = [plan.slots[part] for wanted in tying(plan) for part in kept_parts(plan, wanted)]
     for alias in plan.aliases:
-        at = np.flatnonzero((ops[:, O_ALIAS] == alias.index) & (ops[:, O_KIND] == MOVE))
+        at = np.flatnonzero((ops[:, f.O_ALIAS] == alias.index) & (ops[:, f.O_KIND] == f.MOVE))
         mine = [slot for slot in slots if slot.alias == alias.index and slot.vertex is None]
         if not len(at) or not mine:
             continue
@@ -98,15 +87,13 @@ def tied(plan: Plan, layout: Layout, ops: Words) -> npt.NDArray[np.bool_]:
             ops[at], layout, alias.index, post=True
         )
         for slot in mine:
-            before = sum(words_of(each.type) for each in alias.projected[: slot.position])
-            first = layout.aliases[alias.index].keys + before
-            mark[at] |= ~same[:, first : first + words_of(slot.stored)].all(axis=1)
+            mark[at] |= ~same[:, row_places(plan, layout.aliases[alias.index], slot)].all(axis=1)
     return mark
 
 
 def read_moves(plan: Plan, layout: Layout, moves: Words) -> npt.NDArray[np.bool_]:
     """Mark moves of one alias that change a value which the view or a predicate reads."""
-    alias = plan.aliases[int(moves[0, O_ALIAS])] if len(moves) else None
+    alias = plan.aliases[int(moves[0, f.O_ALIAS])] if len(moves) else None
     hidden = unread(plan, alias.index) if alias else frozenset()
     if not alias or not hidden:
         return np.ones(len(moves), bool)
@@ -129,12 +116,12 @@ def inverse(ops: Words, widths: Words) -> Words:
     What was updated or moved comes back by a delete and an insert: only the graph's rows matter.
     """
     back: list[Words] = []
-    for kind, address in ((DELETE, 1), (INSERT, 0)):
+    for kind, address in ((f.DELETE, 1), (f.INSERT, 0)):
         part = ops.copy()
-        two = part[:, O_KIND] >= UPDATE
-        undone = two | (part[:, O_KIND] == INVERSE[kind])
-        part[two, O_ROW] += address * 8 * widths[part[two, O_ALIAS]]
-        part[:, O_KIND] = np.where(undone, kind, NOTHING)
+        two = part[:, f.O_KIND] >= f.UPDATE
+        undone = two | (part[:, f.O_KIND] == INVERSE[kind])
+        part[two, f.O_ROW] += address * 8 * widths[part[two, f.O_ALIAS]]
+        part[:, f.O_KIND] = np.where(undone, kind, f.NOTHING)
         back.append(part)
-    both = np.stack(back, axis=1)[::-1].reshape(-1, OP_WORDS)
-    return np.ascontiguousarray(both[both[:, O_KIND] != NOTHING])
+    both = np.stack(back, axis=1)[::-1].reshape(-1, f.OP_WORDS)
+    return np.ascontiguousarray(both[both[:, f.O_KIND] != f.NOTHING])

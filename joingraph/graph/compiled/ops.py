@@ -14,23 +14,11 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from joingraph.graph.compiled.fields import (
-    DELETE,
-    INSERT,
-    MOVE,
-    NOTHING,
-    NULL_WORD,
-    O_ALIAS,
-    O_DIFF,
-    O_KIND,
-    O_PLACE,
-    O_ROW,
-    OP_WORDS,
-    UPDATE,
-)
+from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.layout import AliasLayout
 from joingraph.graph.compiled.machine.kernel import kernel, ld, ldb, small, sto
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
+from joingraph.graph.compiled.vertex_table import copy_words
 
 PLACE_UNKNOWN = -1  # where an op's row lies in the graph
 STRIDED_WORDS = 5  # of what a kernel is told of a column
@@ -60,31 +48,31 @@ def matrix_of(columns: Sequence[Words], length: int) -> Words:
 
 
 def lay(columns: Sequence[Strided], length: int) -> tuple[Words, int]:
-    """Put columns side by side; also tell which of them holds the NULL word as a value, or -1."""
+    """Put columns side by side; also return which holds the NULL word as a value, or -1."""
     matrix = (np.empty if columns else np.zeros)((length, max(1, len(columns))), np.int64)
-    given = np.array([each[:STRIDED_WORDS] for each in columns], np.int64)
+    args = np.array([each[:STRIDED_WORDS] for each in columns], np.int64)
     memory = [each for column in columns for each in column.memory]
-    with lent(given, matrix, *memory):
-        clash = lay_words(address_of(given), address_of(matrix), len(columns), length)
+    with lent(args, matrix, *memory):
+        clash = lay_words(address_of(args), address_of(matrix), len(columns), length)
     return matrix, clash
 
 
 @kernel
-def lay_words(given: int, matrix: int, count: int, length: int) -> int:
+def lay_words(args: int, matrix: int, count: int, length: int) -> int:
     """Copy columns into rows, some rows of all columns at a time."""
     clash = -1
     for start in range(0, length, ROWS_AT_ONCE):
         end = min(start + ROWS_AT_ONCE, length)
         for column in range(count):
-            at = given + column * STRIDED_WORDS * 8
+            at = args + column * STRIDED_WORDS * 8
             step, bits, is_key = ld(at, 1), ld(at, 2), ld(at, 4)
             value, bit = ld(at, 0) + start * step, ld(at, 3) + start
             to = matrix + (start * count + column) * 8
             for _ in range(start, end):
                 word = ld(value, 0)
                 if bits and not (ldb(bits, bit >> 3) >> (bit & 7)) & 1:
-                    word = NULL_WORD
-                elif word == NULL_WORD and not is_key:
+                    word = f.NULL_WORD
+                elif word == f.NULL_WORD and not is_key:
                     clash = column
                 sto(to, 0, word)
                 value, bit, to = value + step, bit + 1, to + count * 8
@@ -93,30 +81,30 @@ def lay_words(given: int, matrix: int, count: int, length: int) -> int:
 
 def ops_alike(alias: int, diffs: Words, kind: int, matrix: Words) -> Words:
     """Write ops of one kind, one for each row of a matrix."""
-    ops, diffs = np.empty((len(diffs), OP_WORDS), np.int64), np.ascontiguousarray(diffs)
-    given = [alias, kind, address_of(matrix), matrix.strides[0]]
+    ops, diffs = np.empty((len(diffs), f.OP_WORDS), np.int64), np.ascontiguousarray(diffs)
+    args = [alias, kind, address_of(matrix), matrix.strides[0]]
     with lent(ops, diffs):
-        write_ops(address_of(ops), address_of(diffs), len(ops), np.array(given))
+        write_ops(address_of(ops), address_of(diffs), len(ops), np.array(args))
     return ops
 
 
 @kernel
-def write_ops(op: int, diffs: int, count: int, given: Words) -> None:
+def write_ops(op: int, diffs: int, count: int, args: Words) -> None:
     """Write op after op."""
-    alias, kind, row, stride = given[0], given[1], given[2], given[3]
+    alias, kind, row, stride = args[0], args[1], args[2], args[3]
     for at in range(count):
         write_op(op, ld(diffs, at), alias, kind, row + at * stride)
-        op += OP_WORDS * 8
+        op += f.OP_WORDS * 8
 
 
 @small
 def write_op(op: int, diff: int, alias: int, kind: int, row: int) -> None:
     """Write an op."""
-    sto(op, O_DIFF, diff)
-    sto(op, O_ALIAS, alias)
-    sto(op, O_KIND, kind)
-    sto(op, O_ROW, row)
-    sto(op, O_PLACE, PLACE_UNKNOWN)
+    sto(op, f.O_DIFF, diff)
+    sto(op, f.O_ALIAS, alias)
+    sto(op, f.O_KIND, kind)
+    sto(op, f.O_ROW, row)
+    sto(op, f.O_PLACE, PLACE_UNKNOWN)
 
 
 def paired_ops(
@@ -125,23 +113,23 @@ def paired_ops(
     """Pair the sides of updates: what passes on one side only is a delete or an insert."""
     length, width = len(diffs), pre.words.shape[1]
     matrix = np.zeros((length, 2 * width), np.int64)
-    ops = np.empty((length, OP_WORDS), np.int64)
+    ops = np.empty((length, f.OP_WORDS), np.int64)
     arrays = [np.ascontiguousarray(each) for each in (diffs, *pre, *post)]
     with lent(matrix, ops, *arrays):
         places = [address_of(each) for each in arrays]
         ends = [len(pre.numbers), len(post.numbers), length]
-        given = np.array([*places, *ends, width, layout.keys, layout.width, alias])
-        felt = pair_sides(given, address_of(matrix), address_of(ops))
-    return ops[:felt], matrix
+        args = np.array([*places, *ends, width, layout.keys, layout.width, alias])
+        count = pair_sides(args, address_of(matrix), address_of(ops))
+    return ops[:count], matrix
 
 
 @kernel
-def pair_sides(given: Words, row: int, op: int) -> int:
+def pair_sides(args: Words, row: int, op: int) -> int:
     """Copy the sides of each update next to each other, and write what it is; gives how many."""
-    diffs, pres, pre, posts, post = given[0], given[1], given[2], given[3], given[4]
-    pre_end, post_end, length = given[5], given[6], given[7]
-    width, keys, kept, alias = given[8], given[9], given[10], given[11]
-    at, other, felt = 0, 0, 0
+    diffs, pres, pre, posts, post = args[0], args[1], args[2], args[3], args[4]
+    pre_end, post_end, length = args[5], args[6], args[7]
+    width, keys, row_words, alias = args[8], args[9], args[10], args[11]
+    at, other, count = 0, 0, 0
     for number in range(length):
         has_pre = at < pre_end and ld(pres, at) == number
         has_post = other < post_end and ld(posts, other) == number
@@ -151,18 +139,18 @@ def pair_sides(given: Words, row: int, op: int) -> int:
         if has_post:
             copy_words(post + other * width * 8, row + width * 8, width)
             other += 1
-        kind = DELETE
+        kind = f.DELETE
         if has_pre and has_post:
-            same = alike_words(row, row + width * 8, kept)
-            kind = UPDATE if same < keys else MOVE if same < kept else NOTHING
+            same = alike_words(row, row + width * 8, row_words)
+            kind = f.UPDATE if same < keys else f.MOVE if same < row_words else f.NOTHING
         elif has_post:
-            kind = INSERT
+            kind = f.INSERT
         if has_pre or has_post:
             write_op(op, ld(diffs, number), alias, kind, row if has_pre else row + width * 8)
-            op += OP_WORDS * 8
-            felt += 1
+            op += f.OP_WORDS * 8
+            count += 1
         row += width * 16
-    return felt
+    return count
 
 
 def merged_ops(parts: Sequence[Words], diffs: int) -> Words:
@@ -170,39 +158,32 @@ def merged_ops(parts: Sequence[Words], diffs: int) -> Words:
     if len(parts) == 1:
         return parts[0]
     parts = [np.ascontiguousarray(part) for part in parts if len(part)]
-    ops = np.empty((sum(map(len, parts)), OP_WORDS), np.int64)
+    ops = np.empty((sum(map(len, parts)), f.OP_WORDS), np.int64)
     places = np.zeros(diffs + 1, np.int64)
     if parts:
         with lent(ops, places, *parts):
-            given = [[address_of(part), len(part)] for part in parts]
-            merge_ops(np.array(given), address_of(places), diffs, address_of(ops))
+            args = [[address_of(part), len(part)] for part in parts]
+            merge_ops(np.array(args), address_of(places), diffs, address_of(ops))
     return ops
 
 
 @kernel
-def merge_ops(given: Words, places: int, diffs: int, ops: int) -> None:
+def merge_ops(args: Words, places: int, diffs: int, ops: int) -> None:
     """Count the ops of each base diff, so that every op is copied to its place at once."""
-    for part in range(len(given)):
-        op = given[part, 0]
-        for _ in range(given[part, 1]):
-            sto(places, ld(op, O_DIFF) + 1, ld(places, ld(op, O_DIFF) + 1) + 1)
-            op += OP_WORDS * 8
+    for part in range(len(args)):
+        op = args[part, 0]
+        for _ in range(args[part, 1]):
+            sto(places, ld(op, f.O_DIFF) + 1, ld(places, ld(op, f.O_DIFF) + 1) + 1)
+            op += f.OP_WORDS * 8
     for diff in range(diffs):
         sto(places, diff + 1, ld(places, diff) + ld(places, diff + 1))
-    for part in range(len(given)):
-        op = given[part, 0]
-        for _ in range(given[part, 1]):
-            place = ld(places, ld(op, O_DIFF))
-            copy_words(op, ops + place * OP_WORDS * 8, OP_WORDS)
-            sto(places, ld(op, O_DIFF), place + 1)
-            op += OP_WORDS * 8
-
-
-@small
-def copy_words(source: int, to: int, count: int) -> None:
-    """Copy some words."""
-    for word in range(count):
-        sto(to, word, ld(source, word))
+    for part in range(len(args)):
+        op = args[part, 0]
+        for _ in range(args[part, 1]):
+            place = ld(places, ld(op, f.O_DIFF))
+            copy_words(op, ops + place * f.OP_WORDS * 8, f.OP_WORDS)
+            sto(places, ld(op, f.O_DIFF), place + 1)
+            op += f.OP_WORDS * 8
 
 
 @small

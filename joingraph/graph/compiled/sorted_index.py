@@ -9,6 +9,7 @@ and sorts all anew when they are many against the base. So a batch pays nothing 
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -29,7 +30,7 @@ PIECE = 16  # rows of the first piece of an ordered read
 NO_ROWS: Words = np.empty((0, 1), np.int64)
 
 
-class Run:
+class SortedRows:
     """Rows sorted by their values, those with NULL apart."""
 
     def __init__(self, values: pa.Array, rows: Words, nulls: Words) -> None:
@@ -44,15 +45,8 @@ class Run:
 
     def bound(self, value: Any, *, after: bool) -> int:
         """Find where a value's rows begin, or where they end."""
-        low, high = 0, len(self.values)
-        while low < high:
-            middle = (low + high) // 2
-            here = self.value(middle)
-            if here < value or (after and here == value):
-                low = middle + 1
-            else:
-                high = middle
-        return low
+        find = bisect_right if after else bisect_left
+        return find(range(len(self.values)), value, key=self.value)
 
     def slice_of(self, span: Span) -> slice:
         """Find the rows within a span."""
@@ -69,19 +63,12 @@ class Run:
         return found
 
 
-class Held(NamedTuple):
+class Content(NamedTuple):
     """What an index lists: rows that were sorted, and those that came and went since then."""
 
-    base: Run
+    base: SortedRows
     come: list[Words]
     gone: list[Words]
-
-
-def sorted_run(values: pa.Array, rows: Words) -> Run:
-    """Sort rows by their values."""
-    order = np.asarray(pc.sort_indices(values))
-    some = len(values) - values.null_count
-    return Run(values.take(pa.array(order[:some])), rows[order[:some]], rows[order[some:]])
 
 
 class SortedIndex:
@@ -90,8 +77,8 @@ class SortedIndex:
     def __init__(self, alias: int, place: slice, kind: pa.DataType, interner: Interner) -> None:
         self.alias, self.place, self.kind, self.interner = alias, place, kind, interner
         # One value, so that an exception never leaves what was sorted in two places.
-        self._held = Held(self.run(NO_ROWS), [], [])
-        self._changes: tuple[Run, Run] | None = None
+        self._content = Content(self.run(NO_ROWS), [], [])
+        self._changes: tuple[SortedRows, SortedRows] | None = None
 
     def __len__(self) -> int:
         base, come, gone = self.runs()
@@ -100,34 +87,38 @@ class SortedIndex:
     @property
     def bytes(self) -> int:
         """How much memory the rows take."""
-        base, come, gone = self._held
+        base, come, gone = self._content
         rows = [base.rows, base.nulls, *come, *gone]
         return sum(int(each.nbytes) for each in rows)
 
     def note(self, rows: Words, *, come: bool) -> None:
-        """List rows that came, or rows that went no more."""
+        """Add rows that came to the changes, or rows that went."""
         if len(rows):
-            (self._held.come if come else self._held.gone).append(rows)
+            (self._content.come if come else self._content.gone).append(rows)
             self._changes = None
 
-    def runs(self) -> tuple[Run, Run, Run]:
+    def runs(self) -> tuple[SortedRows, SortedRows, SortedRows]:
         """Sort what has changed since the last read."""
         if self._changes is None:
-            come, gone = concatenated(self._held.come), concatenated(self._held.gone)
-            if len(come) + len(gone) > max(MANY, len(self._held.base) // 10):
-                self._held, come, gone = self._sorted(), NO_ROWS, NO_ROWS
+            come, gone = concatenated(self._content.come), concatenated(self._content.gone)
+            if len(come) + len(gone) > max(MANY, len(self._content.base) // 10):
+                self._content, come, gone = self._sorted(), NO_ROWS, NO_ROWS
             self._changes = self.run(come), self.run(gone)
-        return (self._held.base, *self._changes)
+        return (self._content.base, *self._changes)
 
-    def _sorted(self) -> Held:
+    def _sorted(self) -> Content:
         """Sort everything anew."""
-        base, come, gone = self._held
+        base, come, gone = self._content
         rows = concatenated([base.rows, base.nulls, *come])
-        return Held(self.run(without(rows, concatenated(gone))), [], [])
+        return Content(self.run(without(rows, concatenated(gone))), [], [])
 
-    def run(self, rows: Words) -> Run:
+    def run(self, rows: Words) -> SortedRows:
         """Sort rows by the column."""
-        return sorted_run(self.values(rows), rows)
+        values = self.values(rows)
+        order = np.asarray(pc.sort_indices(values))
+        some = len(values) - values.null_count
+        first = order[:some]
+        return SortedRows(values.take(pa.array(first)), rows[first], rows[order[some:]])
 
     def values(self, rows: Words) -> pa.Array:
         """Read the column off rows, so that it can be compared."""
@@ -139,15 +130,15 @@ class SortedIndex:
 
     def settled(self) -> tuple[Words, Words]:
         """Sort everything anew; gives the rows in order, and those that have no value."""
-        if self._held.come or self._held.gone:
+        if self._content.come or self._content.gone:
             self._changes = None
-            self._held = self._sorted()
-        return self._held.base.rows, self._held.base.nulls
+            self._content = self._sorted()
+        return self._content.base.rows, self._content.base.nulls
 
     def begin(self, rows: Words, nulls: Words) -> None:
         """Begin with what `settled` gave."""
         self._changes = None
-        self._held = Held(Run(self.values(rows), rows, nulls), [], [])
+        self._content = Content(SortedRows(self.values(rows), rows, nulls), [], [])
 
     def size(self, span: Span) -> int:
         """Count what is listed within a span."""

@@ -10,18 +10,7 @@ c lies c words behind the region's start, so each next one lies on untouched, ze
 
 from __future__ import annotations
 
-from joingraph.graph.compiled.fields import (
-    LOW,
-    V_FREE,
-    V_INDEX,
-    V_INDEX_BASE,
-    V_KEY,
-    V_LIVE,
-    V_MASK,
-    V_NEXT,
-    V_RECORDS,
-    V_STRIDE,
-)
+from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.machine.kernel import kernel, ld, mix, prefetch, small, sto
 
 FIRST_INDEX = 1 << 10  # slots
@@ -49,15 +38,22 @@ def same_key(one: int, two: int, count: int) -> bool:
 
 
 @small
+def copy_words(source: int, to: int, count: int) -> None:
+    """Copy some words."""
+    for word in range(count):
+        sto(to, word, ld(source, word))
+
+
+@small
 def record_of(vd: int, slot: int) -> int:
     """Return the record that a slot names."""
-    return ld(vd, V_RECORDS) + ((slot & LOW) - 1) * ld(vd, V_STRIDE) * 8
+    return ld(vd, f.V_RECORDS) + ((slot & f.LOW) - 1) * ld(vd, f.V_STRIDE) * 8
 
 
 @small
 def key_slot(vd: int, key: int, h: int) -> int:
     """Find the place of a key's slot, or of the empty one where it belongs."""
-    count, index, mask = ld(vd, V_KEY), ld(vd, V_INDEX), ld(vd, V_MASK)
+    count, index, mask = ld(vd, f.V_KEY), ld(vd, f.V_INDEX), ld(vd, f.V_MASK)
     place = h & mask
     while True:
         slot = ld(index, place)
@@ -89,23 +85,22 @@ def free_slot(index: int, mask: int, h: int) -> int:
 @kernel
 def find(vd: int, key: int) -> int:
     """Return the record of the key at an address, or 0."""
-    slot = ld(ld(vd, V_INDEX), key_slot(vd, key, hash_of(key, ld(vd, V_KEY))))
+    slot = ld(ld(vd, f.V_INDEX), key_slot(vd, key, hash_of(key, ld(vd, f.V_KEY))))
     return record_of(vd, slot) if slot else 0
 
 
 @kernel
 def put(vd: int, key: int) -> int:
     """Return the record of the key at an address, made if it is new."""
-    count = ld(vd, V_KEY)
+    count = ld(vd, f.V_KEY)
     h = hash_of(key, count)
     place = key_slot(vd, key, h)
-    slot = ld(ld(vd, V_INDEX), place)
+    slot = ld(ld(vd, f.V_INDEX), place)
     if slot:
         return record_of(vd, slot)
     identity = take_record(vd)
-    record = ld(vd, V_RECORDS) + identity * ld(vd, V_STRIDE) * 8
-    for word in range(count):
-        sto(record, word, ld(key, word))
+    record = ld(vd, f.V_RECORDS) + identity * ld(vd, f.V_STRIDE) * 8
+    copy_words(key, record, count)
     settle_slot(vd, identity, h, place)
     return record
 
@@ -113,7 +108,7 @@ def put(vd: int, key: int) -> int:
 @small
 def put_word(vd: int, key: int, stride: int) -> int:
     """Do what `put` does for a key of one word, given itself, and a stride known beforehand."""
-    records, index, mask = ld(vd, V_RECORDS), ld(vd, V_INDEX), ld(vd, V_MASK)
+    records, index, mask = ld(vd, f.V_RECORDS), ld(vd, f.V_INDEX), ld(vd, f.V_MASK)
     h = mix(key) >> 32
     place = h & mask
     while True:
@@ -122,7 +117,7 @@ def put_word(vd: int, key: int, stride: int) -> int:
             identity = add_word(vd, key, h, place)
             return records + identity * (stride * 8)
         if slot >> 32 == h:
-            record = records + ((slot & LOW) - 1) * (stride * 8)
+            record = records + ((slot & f.LOW) - 1) * (stride * 8)
             if ld(record, 0) == key:
                 return record
         place = (place + 1) & mask
@@ -134,9 +129,9 @@ def put_absent(vd: int, key: int, slot: int, stride: int) -> int:
 
     Only inserts came since then, so the key still has none if the slot is empty and of the index.
     """
-    place = (slot - ld(vd, V_INDEX)) >> 3
-    if 0 <= place <= ld(vd, V_MASK) and ld(slot, 0) == 0:
-        return ld(vd, V_RECORDS) + add_word(vd, key, mix(key) >> 32, place) * (stride * 8)
+    place = (slot - ld(vd, f.V_INDEX)) >> 3
+    if 0 <= place <= ld(vd, f.V_MASK) and ld(slot, 0) == 0:
+        return ld(vd, f.V_RECORDS) + add_word(vd, key, mix(key) >> 32, place) * (stride * 8)
     return put_word(vd, key, stride)
 
 
@@ -144,7 +139,7 @@ def put_absent(vd: int, key: int, slot: int, stride: int) -> int:
 def add_word(vd: int, key: int, h: int, place: int) -> int:
     """Make the record of a new key of one word, whose slot is known; gives its id."""
     identity = take_record(vd)
-    sto(ld(vd, V_RECORDS) + identity * ld(vd, V_STRIDE) * 8, 0, key)
+    sto(ld(vd, f.V_RECORDS) + identity * ld(vd, f.V_STRIDE) * 8, 0, key)
     settle_slot(vd, identity, h, place)
     return identity
 
@@ -152,63 +147,56 @@ def add_word(vd: int, key: int, h: int, place: int) -> int:
 @small
 def settle_slot(vd: int, identity: int, h: int, place: int) -> None:
     """Write a new value's id into its slot; an index two thirds full grows."""
-    sto(ld(vd, V_INDEX), place, (h << 32) | (identity + 1))
-    live = ld(vd, V_LIVE) + 1
-    sto(vd, V_LIVE, live)
-    if live * 3 > ld(vd, V_MASK) * 2:
+    sto(ld(vd, f.V_INDEX), place, (h << 32) | (identity + 1))
+    live = ld(vd, f.V_LIVE) + 1
+    sto(vd, f.V_LIVE, live)
+    if live * 3 > ld(vd, f.V_MASK) * 2:
         grow_index(vd)
 
 
 @small
 def take_record(vd: int) -> int:
     """Return the id of an empty record: the last one freed, or the next."""
-    freed = ld(vd, V_FREE)
+    freed = ld(vd, f.V_FREE)
     if freed:
-        record = ld(vd, V_RECORDS) + (freed - 1) * ld(vd, V_STRIDE) * 8
-        sto(vd, V_FREE, ld(record, 0))
+        record = ld(vd, f.V_RECORDS) + (freed - 1) * ld(vd, f.V_STRIDE) * 8
+        sto(vd, f.V_FREE, ld(record, 0))
         sto(record, 0, 0)
         return freed - 1
-    fresh = ld(vd, V_NEXT)
-    sto(vd, V_NEXT, fresh + 1)
-    prefetch(ld(vd, V_RECORDS) + (fresh + 4) * ld(vd, V_STRIDE) * 8, 0)
+    fresh = ld(vd, f.V_NEXT)
+    sto(vd, f.V_NEXT, fresh + 1)
+    prefetch(ld(vd, f.V_RECORDS) + (fresh + 4) * ld(vd, f.V_STRIDE) * 8, 0)
     return fresh
 
 
 @kernel
 def grow_index(vd: int) -> None:
-    """Double the index."""
-    capacity = ld(vd, V_MASK) + 1
-    index = ld(vd, V_INDEX_BASE) + 2 * capacity * 8
-    spread_slots(ld(vd, V_INDEX), capacity, index)
-    sto(vd, V_INDEX, index)
-    sto(vd, V_MASK, 2 * capacity - 1)
-
-
-@kernel
-def spread_slots(old: int, capacity: int, index: int) -> None:
-    """Copy slots to an index twice as large; read in order, they are written in two runs."""
-    mask = 2 * capacity - 1
+    """Double the index; its slots, read in order, are written in two runs."""
+    old, capacity = ld(vd, f.V_INDEX), ld(vd, f.V_MASK) + 1
+    index, mask = ld(vd, f.V_INDEX_BASE) + 2 * capacity * 8, 2 * capacity - 1
     for place in range(capacity):
         slot = ld(old, place)
         if slot:
             sto(index, free_slot(index, mask, slot >> 32), slot)
+    sto(vd, f.V_INDEX, index)
+    sto(vd, f.V_MASK, mask)
 
 
 @kernel
 def drop(vd: int, record: int) -> None:
     """Take a value without rows out of the index and free its record; its groups read empty."""
-    records, stride, index = ld(vd, V_RECORDS), ld(vd, V_STRIDE), ld(vd, V_INDEX)
-    mask, count = ld(vd, V_MASK), ld(vd, V_KEY)
+    records, stride, index = ld(vd, f.V_RECORDS), ld(vd, f.V_STRIDE), ld(vd, f.V_INDEX)
+    mask, count = ld(vd, f.V_MASK), ld(vd, f.V_KEY)
     identity = (record - records) // (stride * 8)
     place = hash_of(record, count) & mask
-    while (ld(index, place) & LOW) != identity + 1:
+    while (ld(index, place) & f.LOW) != identity + 1:
         place = (place + 1) & mask
     close_gap(index, place, mask)
     for word in range(stride):
         sto(record, word, 0)
-    sto(record, 0, ld(vd, V_FREE))
-    sto(vd, V_FREE, identity + 1)
-    sto(vd, V_LIVE, ld(vd, V_LIVE) - 1)
+    sto(record, 0, ld(vd, f.V_FREE))
+    sto(vd, f.V_FREE, identity + 1)
+    sto(vd, f.V_LIVE, ld(vd, f.V_LIVE) - 1)
 
 
 @kernel
@@ -229,33 +217,33 @@ def close_gap(index: int, gap: int, mask: int) -> None:
 
 @small
 def prefetch_slot(vd: int, key: int) -> None:
-    """Ask for the index slot of a key."""
-    prefetch(ld(vd, V_INDEX), hash_of(key, ld(vd, V_KEY)) & ld(vd, V_MASK))
+    """Prefetch the index slot of a key."""
+    prefetch(ld(vd, f.V_INDEX), hash_of(key, ld(vd, f.V_KEY)) & ld(vd, f.V_MASK))
 
 
 @small
 def prefetch_word(vd: int, key: int) -> None:
-    """Ask for the index slot of a key of one word, given itself."""
-    prefetch(ld(vd, V_INDEX), (mix(key) >> 32) & ld(vd, V_MASK))
+    """Prefetch the index slot of a key of one word, given itself."""
+    prefetch(ld(vd, f.V_INDEX), (mix(key) >> 32) & ld(vd, f.V_MASK))
 
 
 @small
 def likely_word(vd: int, key: int, stride: int) -> int:
     """Do what `likely_record` does for a key of one word, given itself, and a known stride.
 
-    Where there is no such record, the address of the empty slot is given, made odd to tell it.
+    Where there is no such record, the result is the address of the empty slot, made odd.
     """
-    index = ld(vd, V_INDEX)
-    place = likely_slot(index, ld(vd, V_MASK), mix(key) >> 32)
+    index = ld(vd, f.V_INDEX)
+    place = likely_slot(index, ld(vd, f.V_MASK), mix(key) >> 32)
     slot = ld(index, place)
     if slot == 0:
         return index + place * 8 + 1
-    return ld(vd, V_RECORDS) + ((slot & LOW) - 1) * (stride * 8)
+    return ld(vd, f.V_RECORDS) + ((slot & f.LOW) - 1) * (stride * 8)
 
 
 @small
 def likely_record(vd: int, key: int) -> int:
     """Return the record whose hash is that of the key, or 0: a guess that touches no record."""
-    index = ld(vd, V_INDEX)
-    slot = ld(index, likely_slot(index, ld(vd, V_MASK), hash_of(key, ld(vd, V_KEY))))
+    index = ld(vd, f.V_INDEX)
+    slot = ld(index, likely_slot(index, ld(vd, f.V_MASK), hash_of(key, ld(vd, f.V_KEY))))
     return record_of(vd, slot) if slot else 0

@@ -22,7 +22,7 @@ KB, MB = 1e3, 1e6
 
 
 class Estimate(NamedTuple):
-    """How far a run is; `left_s` None until it can be told."""
+    """How far a run is; `left_s` None while it is unknown."""
 
     done_bytes: int
     bytes: int
@@ -31,18 +31,18 @@ class Estimate(NamedTuple):
 
     def __str__(self) -> str:
         if self.done_bytes == self.bytes:
-            return f"all {size(self.bytes)} of files that waited are done"
+            return f"all {size_text(self.bytes)} of files that waited are done"
         share = self.done_bytes / self.bytes
-        text = f"{size(self.done_bytes)} of {size(self.bytes)} of files, {share:.0%}"
+        text = f"{size_text(self.done_bytes)} of {size_text(self.bytes)} of files, {share:.0%}"
         if self.left_s is None:
             return text
-        return f"{text}, {size(self.bytes_per_s)}/s, about {self.left_s:,.0f} s left"
+        return f"{text}, {size_text(self.bytes_per_s)}/s, about {self.left_s:,.0f} s left"
 
 
-def size(bytes: float) -> str:
+def size_text(bytes: float) -> str:
     """Write a number of bytes.
 
-    >>> size(0), size(2300), size(41_000_000)
+    >>> size_text(0), size_text(2300), size_text(41_000_000)
     ('0.0 kB', '2.3 kB', '41.0 MB')
     """
     return f"{bytes / MB:,.1f} MB" if bytes >= MB else f"{bytes / KB:,.1f} kB"
@@ -61,7 +61,7 @@ class Backlog:
     def take(self, places: Iterable[str]) -> None:
         """Note that files are done."""
         for place in places:
-            path = local(place)
+            path = local_path(place)
             if path is not None:
                 self._waiting.pop(path, None)
 
@@ -85,10 +85,10 @@ def files_of(source: Source) -> Iterator[tuple[Path, int]]:
             yield path, path.stat().st_size
 
 
-def local(place: str) -> Path | None:
-    """Find a file on this machine; None if it is elsewhere.
+def local_path(place: str) -> Path | None:
+    """Return the path of a file on this machine; None if it is elsewhere.
 
-    >>> local("file:///data/a%20b.csv").name
+    >>> local_path("file:///data/a%20b.csv").name
     'a b.csv'
     """
     read = urlparse(place)

@@ -7,27 +7,20 @@ delta    version 17                         other positions are no times
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import unquote
 
-from joingraph.pipeline.model import Source
+from joingraph.pipeline.model import Source, SourceLag
 from joingraph.pipeline.offsets import Reached
 
 LANES_SHOWN: Final = 8
 TICKS_PER_S: Final = {"parquet": 1e6, "csv": 1e6, "json": 1e6, "redis": 1e3}
 
 
-class Standing(NamedTuple):
-    """A source's place, and its lag where places are times."""
-
-    place: str
-    lag_s: float | None
-
-
-def standing(source: Source, reached: Reached, now_s: float) -> Standing:
-    """Return where a source stands."""
+def source_lag(source: Source, reached: Reached, now_s: float) -> SourceLag:
+    """Return where a source stands, and its lag."""
     if source.format == "dataframe" or not reached.lanes:
-        return Standing("has no positions", None)
+        return SourceLag("has no positions", None)
     lane, (a, b) = max(reached.lanes.items(), key=lambda each: each[1])
     ticks_per_s = TICKS_PER_S.get(source.format)
     lag_s = None if ticks_per_s is None else round(max(0.0, now_s - a / ticks_per_s), 3)
@@ -40,4 +33,4 @@ def standing(source: Source, reached: Reached, now_s: float) -> Standing:
             "generator": f"number {a}",
             "redis": f"{a}-{b}",
         }.get(source.format, unquote(lane.rpartition("/")[2]))
-    return Standing(place, lag_s)
+    return SourceLag(place, lag_s)

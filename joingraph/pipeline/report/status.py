@@ -1,4 +1,4 @@
-"""What a pipeline tells of itself while it runs: a small file, replaced after every micro-batch."""
+"""The figures of a pipeline while it runs: a small file, replaced after every micro-batch."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ class Status:
 
 
 def read_status(path: Path) -> dict[str, Any]:
-    """Read what a pipeline has told of itself."""
+    """Read the figures that a pipeline wrote."""
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
+        figures = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise StoreError(f"{path} is not there: this pipeline has never run") from None
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{path} is not a pipeline's status: {error}") from error
-    if not isinstance(said, dict):
-        raise StoreError(f"{path} is not a pipeline's status: found {type(said).__name__}")
-    return said
+    if not isinstance(figures, dict):
+        raise StoreError(f"{path} is not a pipeline's status: found {type(figures).__name__}")
+    return figures

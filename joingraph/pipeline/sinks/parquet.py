@@ -45,4 +45,4 @@ class Parquet:
                 flush(written.fileno())
 
     def close(self) -> None:
-        """Nothing was taken."""
+        """Nothing is open."""

@@ -13,7 +13,7 @@ server's `appendfsync` says.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -79,7 +79,7 @@ class RedisStream:
         if not len(diff):
             return
         table = diff.to_arrow(positions=True)
-        found = [blob(table, diff.seq)] if self.form == "arrow" else list(plain(table))
+        found = [one_entry(table, diff.seq)] if self.form == "arrow" else list(row_entries(table))
         written = self.entry()
         for number, fields in enumerate(found, 1):
             if (diff.seq, number) > written:
@@ -91,12 +91,12 @@ class RedisStream:
         return self.entry()[0]
 
     def entry(self) -> tuple[int, int]:
-        """Find the name of the last entry there ever was."""
+        """Return the name of the last entry there ever was."""
         try:
-            said = self.redis.xinfo_stream(self.stream)["last-generated-id"]
+            last = self.redis.xinfo_stream(self.stream)["last-generated-id"]
         except ResponseError:
             return 0, 0
-        seq, _, number = (said.decode() if isinstance(said, bytes) else said).partition("-")
+        seq, _, number = (last.decode() if isinstance(last, bytes) else last).partition("-")
         return int(seq), int(number)
 
     def close(self) -> None:
@@ -105,7 +105,7 @@ class RedisStream:
         self.server.stop()
 
 
-def blob(table: pa.Table, seq: int) -> dict[str, Any]:
+def one_entry(table: pa.Table, seq: int) -> dict[str, Any]:
     """Write a batch as one entry, in Arrow's stream format."""
     out = pa.BufferOutputStream()
     with pa.ipc.new_stream(out, table.schema) as writer:
@@ -113,12 +113,7 @@ def blob(table: pa.Table, seq: int) -> dict[str, Any]:
     return {"seq": seq, "arrow": out.getvalue().to_pybytes()}
 
 
-def read_blob(fields: Mapping[bytes, bytes]) -> pa.Table:
-    """Read the batch of an entry."""
-    return pa.ipc.open_stream(fields[b"arrow"]).read_all()
-
-
-def plain(table: pa.Table) -> Iterator[dict[str, str]]:
+def row_entries(table: pa.Table) -> Iterator[dict[str, str]]:
     """Write each row as an entry; a NULL has no field."""
     for row in python_rows(table):
         yield {name: shown(value) for name, value in row.items() if value is not None}

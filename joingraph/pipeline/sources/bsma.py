@@ -53,6 +53,7 @@ KEYS = {
     "tweet": ("tweetId",),
     "retweet": ("tweetId",),
 }
+POSTS = ("tweet", "retweet")
 SIZES = {
     "tiny": {"users": 100, "followers": 1_000, "tweets": 500, "retweets": 600},
     "small": {"users": 10_000, "followers": 1_000_000, "tweets": 60_000, "retweets": 70_000},
@@ -66,15 +67,13 @@ SIZES = {
 
 
 class Slice(NamedTuple):
-    """A part of the period: its dates, and the numbers of the first tweet and retweet in it."""
+    """A part of the period: its dates, and by table the number of its first post, and how many."""
 
     number: int
     start_ms: int
     stop_ms: int
-    tweet: int
-    tweets: int
-    retweet: int
-    retweets: int
+    first: Mapping[str, int]
+    rows: Mapping[str, int]
 
 
 class BSMA:
@@ -106,23 +105,21 @@ class BSMA:
 
     def users(self, *, batch_rows: int = SLICE_ROWS) -> Iterator[pa.RecordBatch]:
         """Yield every user, in order."""
-        for start in range(0, self.rows["user"], batch_rows):
-            stop = min(start + batch_rows, self.rows["user"])
-            yield record_batch("user", np.arange(start, stop))
+        return self._all("user", batch_rows)
 
     def followers(self, *, batch_rows: int = SLICE_ROWS) -> Iterator[pa.RecordBatch]:
         """Yield who follows whom, in an order that mixes all users."""
-        yield from self._followers(0, self.rows["follower"], batch_rows)
+        return self._all("follower", batch_rows)
 
-    def _followers(self, begin: int, end: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    def _followers(self, begin: int, end: int) -> Iterator[pa.RecordBatch]:
         users, pairs = self.rows["user"], self.rows["follower"]
         first = np.concatenate(([0], np.cumsum(follower_counts(users, pairs, self.seed))))
-        order, circles = np.uint64(hash_of(self.seed, 1)), hash_of(self.seed, 2)
-        for start in range(begin, end, batch_rows):
-            places = np.arange(start, min(start + batch_rows, end))
+        order, circles = np.uint64(seed_hash(self.seed, 1)), seed_hash(self.seed, 2)
+        for start in range(begin, end, SLICE_ROWS):
+            places = np.arange(start, min(start + SLICE_ROWS, end))
             pair = shuffled(places, pairs, np.full(len(places), order))
             user = np.searchsorted(first, pair, side="right") - 1
-            circle = mixed(user.astype(np.uint64) + np.uint64(circles))
+            circle = mix(user.astype(np.uint64) + np.uint64(circles))
             follower = shuffled(pair - first[user], users - 1, circle)
             yield record_batch("follower", user, follower + (follower >= user))
 
@@ -131,28 +128,29 @@ class BSMA:
         if table == "user":
             yield record_batch("user", np.arange(start, stop))
         elif table == "follower":
-            yield from self._followers(start, stop, SLICE_ROWS)
+            yield from self._followers(start, stop)
         else:
             yield from self._posts(table, start, stop)
 
     def _posts(self, table: str, start: int, stop: int) -> Iterator[pa.RecordBatch]:
-        """Make the slices that hold some of the rows asked for, and cut them."""
+        """Yield the rows numbered `start` up to `stop`, cut out of the slices that hold some."""
+        make = self._tweets_in if table == "tweet" else self._retweets_in
         for each in self._slices():
-            is_tweet = table == "tweet"
-            first = each.tweet if is_tweet else each.retweet
-            count = each.tweets if is_tweet else each.retweets
-            low, high = max(start, first), min(stop, first + count)
+            first = each.first[table]
+            low, high = max(start, first), min(stop, first + each.rows[table])
             if low < high:
-                rows = self._tweets_in(each) if is_tweet else self._retweets_in(each)
-                yield rows.slice(low - first, high - low)
+                yield make(each).slice(low - first, high - low)
 
     def tweets(self, *, batch_rows: int = SLICE_ROWS) -> Iterator[pa.RecordBatch]:
         """Yield every tweet, in the order of dates."""
-        yield from recut((self._tweets_in(each) for each in self._slices()), batch_rows)
+        return self._all("tweet", batch_rows)
 
     def retweets(self, *, batch_rows: int = SLICE_ROWS) -> Iterator[pa.RecordBatch]:
         """Yield every retweet, in the order of dates."""
-        yield from recut((self._retweets_in(each) for each in self._slices()), batch_rows)
+        return self._all("retweet", batch_rows)
+
+    def _all(self, table: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        return recut(self.between(table, 0, self.rows[table]), batch_rows)
 
     def events(self) -> Iterator[Event]:
         """Yield the inserts of all posts in the order of dates, as long runs as the order allows.
@@ -163,40 +161,38 @@ class BSMA:
             yield from merged(self._tweets_in(each), self._retweets_in(each))
 
     def _slices(self) -> Iterator[Slice]:
-        tweets, retweets = self.rows["tweet"], self.rows["retweet"]
-        count = max(1, -(-(tweets + retweets) // SLICE_ROWS))
+        count = max(1, -(-(self.rows["tweet"] + self.rows["retweet"]) // SLICE_ROWS))
         rng = np.random.default_rng([self.seed, 3])
-        edges = [PERIOD_MS * index // count for index in range(count + 1)]
         shares = np.full(count, 1 / count)
-        tweets_in = rng.multinomial(tweets, shares)
-        retweets_in = rng.multinomial(retweets, shares)
-        tweet, retweet = 0, 0
-        for number, (more_tweets, more_retweets) in enumerate(
-            zip(tweets_in.tolist(), retweets_in.tolist(), strict=True)
-        ):
-            start_ms, stop_ms = edges[number], edges[number + 1]
-            yield Slice(number, start_ms, stop_ms, tweet, more_tweets, retweet, more_retweets)
-            tweet, retweet = tweet + more_tweets, retweet + more_retweets
+        rows_in = {table: rng.multinomial(self.rows[table], shares) for table in POSTS}
+        ends = {table: np.cumsum(rows).tolist() for table, rows in rows_in.items()}
+        for number in range(count):
+            rows = {table: int(rows_in[table][number]) for table in POSTS}
+            first = {table: ends[table][number] - rows[table] for table in POSTS}
+            start_ms, stop_ms = (PERIOD_MS * edge // count for edge in (number, number + 1))
+            yield Slice(number, start_ms, stop_ms, first, rows)
 
     def _tweets_in(self, part: Slice) -> pa.RecordBatch:
         rng = np.random.default_rng([self.seed, 4, part.number])
-        dates = np.sort(rng.integers(part.start_ms, part.stop_ms, part.tweets))
-        if part.tweets and part.tweet == 0:
+        rows, first = part.rows["tweet"], part.first["tweet"]
+        dates = np.sort(rng.integers(part.start_ms, part.stop_ms, rows))
+        if rows and first == 0:
             dates[0] = 0
-        authors = rng.integers(0, self.rows["user"], part.tweets)
-        return record_batch("tweet", authors, np.arange(part.tweets) + part.tweet, dates)
+        authors = rng.integers(0, self.rows["user"], rows)
+        return record_batch("tweet", authors, np.arange(rows) + first, dates)
 
     def _retweets_in(self, part: Slice) -> pa.RecordBatch:
         rng = np.random.default_rng([self.seed, 5, part.number])
-        dates = np.sort(rng.integers(part.start_ms, part.stop_ms, part.retweets))
-        users = rng.integers(0, self.rows["user"], part.retweets)
+        rows = part.rows["retweet"]
+        dates = np.sort(rng.integers(part.start_ms, part.stop_ms, rows))
+        users = rng.integers(0, self.rows["user"], rows)
         tweet_dates = self._tweets_in(part).column("tweetDate").to_numpy()
-        numbers = np.arange(part.retweets) + part.retweet
-        tweeted = part.tweet + np.searchsorted(tweet_dates, dates, side="right")
+        numbers = np.arange(rows) + part.first["retweet"]
+        tweeted = part.first["tweet"] + np.searchsorted(tweet_dates, dates, side="right")
         tweets, retweets = self.rows["tweet"], self.rows["retweet"]
         of_tweet = chosen(tweeted, tweets, rng, self.seed)
         of_retweet = tweets + chosen(np.maximum(numbers, 1), retweets, rng, self.seed)
-        repeats = (rng.random(part.retweets) < REPEAT_SHARE) & (numbers > 0)
+        repeats = (rng.random(rows) < REPEAT_SHARE) & (numbers > 0)
         targets = np.where(repeats, of_retweet, of_tweet)
         return record_batch("retweet", users, numbers + tweets, dates, targets)
 
@@ -208,7 +204,7 @@ def create_table(table: str) -> str:
 
 
 def record_batch(table: str, *columns: Ints) -> pa.RecordBatch:
-    """Return a table's columns their names."""
+    """Return a table's columns under their names."""
     return pa.record_batch(list(columns), names=list(COLUMNS[table]))
 
 
@@ -279,12 +275,12 @@ def power_law_ranks(uniform: npt.NDArray[np.float64], ranks: int) -> Ints:
     return np.minimum(smooth.astype(np.int64), ranks) - 1
 
 
-def hash_of(seed: int, purpose: int) -> int:
+def seed_hash(seed: int, purpose: int) -> int:
     """Draw one word for a purpose of its own."""
     return int(np.random.default_rng([seed, purpose]).integers(2**63))
 
 
-def mixed(words: Words) -> Words:
+def mix(words: Words) -> Words:
     """Hash 64-bit words (the finaliser of splitmix64)."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -292,7 +288,7 @@ def mixed(words: Words) -> Words:
 
 
 def shuffled(places: Ints, size: int, keys: Words) -> Ints:
-    """Find what stands at each place of a shuffle of 0..size-1, one shuffle for each key.
+    """Return what stands at each place of a shuffle of 0..size-1, one shuffle for each key.
 
     A Feistel network permutes the next larger power of four; what falls outside walks on along
     its cycle until it is inside, which keeps it a permutation (Black and Rogaway 2002).
@@ -309,5 +305,5 @@ def permuted(words: Words, half: np.uint64, keys: Words) -> Words:
     mask = (np.uint64(1) << half) - np.uint64(1)
     left, right = words >> half, words & mask
     for turn in range(1, 5):
-        left, right = right, left ^ (mixed(right ^ (keys + np.uint64(turn))) & mask)
+        left, right = right, left ^ (mix(right ^ (keys + np.uint64(turn))) & mask)
     return (left << half) | right

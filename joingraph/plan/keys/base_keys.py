@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from copy import copy
 
 import pyarrow as pa
 
 from joingraph.common.errors import ViewError
 from joingraph.common.names import short_repr
-from joingraph.expressions.tree import Column
 from joingraph.plan.build import build
 from joingraph.plan.view import View
 from joingraph.tables.batch import find_table
@@ -19,25 +18,23 @@ from joingraph.tables.table import Table
 def with_key_index(view: View, names: object) -> tuple[View, tuple[str, ...]]:
     """Make a view that keeps the keys of tables, if there are any; and give the tables' names."""
     if isinstance(names, str) or not isinstance(names, Iterable):
-        said = short_repr(names)
-        raise ViewError(f"key_index is a list of base tables, found {said}; write [{said}]")
+        found = short_repr(names)
+        raise ViewError(f"key_index is a list of base tables, found {found}; write [{found}]")
     tables = [find_table(name, view.tables) for name in names]
     for table in tables:
         check_key(table)
     if not tables:
         return view, ()
+    names_indexed = tuple(table.name for table in tables)
+    keys = [
+        column
+        for alias in view.definition.aliases
+        if alias.table in names_indexed
+        for column in view.definition.key_columns(alias.name, alias.table)
+    ]
     indexed = copy(view)
-    indexed.plan = build(view.definition, list(key_columns(view, tables)))
-    return indexed, tuple(table.name for table in tables)
-
-
-def key_columns(view: View, tables: Sequence[Table]) -> Iterator[Column]:
-    """Yield the key columns of tables as each of their aliases calls them."""
-    for alias in view.definition.aliases:
-        for table in tables:
-            if alias.table == table.name:
-                for name in table.key:
-                    yield Column(alias.name, name, table.schema.field(name).type)
+    indexed.plan = build(view.definition, keys)
+    return indexed, names_indexed
 
 
 def check_key(table: Table) -> None:

@@ -8,7 +8,7 @@ That holds while the declared keys do. It saves looking for equal rows, and deci
 
 from __future__ import annotations
 
-from joingraph.expressions.tree import Column, Expression
+from joingraph.expressions.tree import Expression
 from joingraph.plan.classes import bare
 from joingraph.plan.model import AliasPlan, Plan
 
@@ -18,20 +18,19 @@ def are_told_apart(plan: Plan) -> bool:
     known = {bare(each.value) for each in plan.definition.output}
     left = list(plan.aliases)
     while left:
-        told = [alias for alias in left if is_told(plan, alias, known)]
-        if not told:
+        named = [alias for alias in left if is_named(plan, alias, known)]
+        if not named:
             return False
-        for alias in told:
+        for alias in named:
             left.remove(alias)
             known |= {bare(each) for key in alias.keys for each in key}
             known |= classes_of(plan, known)
     return True
 
 
-def is_told(plan: Plan, alias: AliasPlan, known: set[Expression]) -> bool:
+def is_named(plan: Plan, alias: AliasPlan, known: set[Expression]) -> bool:
     """True if an alias' table has a key, and all of it is known."""
-    table = plan.definition.tables[alias.table]
-    key = {Column(alias.name, name, table.schema.field(name).type) for name in table.key}
+    key = set[Expression](plan.definition.key_columns(alias.name, alias.table))
     return bool(key) and key <= known | classes_of(plan, known)
 
 

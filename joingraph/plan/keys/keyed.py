@@ -41,37 +41,35 @@ Classes = list[dict[str, Expression]]
 
 def keyed_aliases(plan: Plan) -> dict[int, Keyed]:
     """Return the aliases that have update and delete i-diffs."""
-    classes = sort_conditions(plan.definition).classes
-    found = {}
-    for alias in plan.aliases:
-        names = naming_columns(plan, alias, classes)
-        if not isinstance(names, str):
-            found[alias.index] = names
+    found = {i: names for i, names in enumerate(naming_columns(plan)) if not isinstance(names, str)}
     naming = {at for names in found.values() for at in names}
-    return {
-        index: Keyed(
-            plan.aliases[index], plan.definition.tables[plan.aliases[index].table].key, names,
-            tuple(at for at in columns_of_one(plan, plan.aliases[index]) if at not in naming),
-        )
-        for index, names in found.items()
-    }  # fmt: skip
+    keyed = {}
+    for index, names in found.items():
+        alias = plan.aliases[index]
+        own = tuple(at for at in columns_of_one(plan, alias) if at not in naming)
+        keyed[index] = Keyed(alias, plan.definition.tables[alias.table].key, names, own)
+    return keyed
 
 
-def naming_columns(plan: Plan, alias: AliasPlan, classes: Classes) -> tuple[int, ...] | str:
+def naming_columns(plan: Plan) -> list[tuple[int, ...] | str]:
+    """Find for each alias the view's columns that hold its key, or say why there are none."""
+    classes = sort_conditions(plan.definition).classes
+    return [naming_of(plan, alias, classes) for alias in plan.aliases]
+
+
+def naming_of(plan: Plan, alias: AliasPlan, classes: Classes) -> tuple[int, ...] | str:
     """Find the view's columns that hold an alias' key, or say why there are none."""
-    table = plan.definition.tables[alias.table]
-    if not table.key:
-        return f"{table.name} declares no key"
     names = []
-    for name in table.key:
-        column = Column(alias.name, name, table.schema.field(name).type)
+    for column in plan.definition.key_columns(alias.name, alias.table):
         if pa.types.is_floating(column.type):
-            return f"{alias.name}.{name} is a floating-point number, which names no row safely"
+            return (
+                f"{alias.name}.{column.name} is a floating-point number, which names no row safely"
+            )
         at = naming_column(plan, column, classes)
         if at is None:
-            return f"the view does not output {alias.name}.{name}"
+            return f"the view does not output {alias.name}.{column.name}"
         names.append(at)
-    return tuple(names)
+    return tuple(names) or f"{alias.table} declares no key"
 
 
 def naming_column(plan: Plan, key: Column, classes: Classes) -> int | None:
@@ -117,15 +115,14 @@ def binding(plan: Plan, alias: AliasPlan, own: tuple[int, ...]) -> list[Expressi
 
 
 def idiff_lines(plan: Plan) -> Iterator[str]:
-    """Tell for each alias whether it has i-diffs, by which columns, or why not."""
+    """Yield for each alias whether it has i-diffs, by which columns, or why not."""
     keyed = keyed_aliases(plan)
-    classes = sort_conditions(plan.definition).classes
-    for alias in plan.aliases:
-        if alias.index in keyed:
-            of = keyed[alias.index]
-            yield f"{alias.name}  delete by {listed(plan, of.names)}{updates(plan, of)}"
+    for alias, names in zip(plan.aliases, naming_columns(plan), strict=True):
+        if isinstance(names, str):
+            yield f"{alias.name}  rows, since {names}"
         else:
-            yield f"{alias.name}  rows, since {naming_columns(plan, alias, classes)}"
+            updated = updates(plan, keyed[alias.index])
+            yield f"{alias.name}  delete by {listed(plan, names)}{updated}"
     key = view_key(plan, keyed)
     if key is None:
         yield "inserts are rows with a count, since not every alias is named"
@@ -135,15 +132,11 @@ def idiff_lines(plan: Plan) -> Iterator[str]:
 
 def updates(plan: Plan, of: Keyed) -> str:
     """Return which columns an alias' updates set, and what of it changes rows instead."""
-    rest = dict.fromkeys(show(bare(each)) for each in binding(plan, of.alias, of.own))
-    falling = ", ".join(each for each in rest if each not in key_texts(of))
-    falls = f"; changes of {falling} make rows" if falling else ""
-    return (f", update of {listed(plan, of.own)}" if of.own else "") + falls
-
-
-def key_texts(of: Keyed) -> set[str]:
-    """Write the columns of an alias' key: when they change, it is another row."""
-    return {f"{of.alias.name}.{name}" for name in of.key}
+    key = {f"{of.alias.name}.{name}" for name in of.key}  # when it changes, it is another row
+    texts = dict.fromkeys(show(bare(each)) for each in binding(plan, of.alias, of.own))
+    changing = ", ".join(each for each in texts if each not in key)
+    rows = f"; changes of {changing} make rows" if changing else ""
+    return (f", update of {listed(plan, of.own)}" if of.own else "") + rows
 
 
 def listed(plan: Plan, columns: tuple[int, ...]) -> str:

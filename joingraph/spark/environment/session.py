@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from joingraph.common.cache_folder import cache_folder
 from joingraph.common.errors import StoreError
-from joingraph.spark.environment.jars import as_setting, fetch_delta
+from joingraph.spark.environment.jars import fetch_delta
 from joingraph.spark.environment.java import OLDEST, find_java
 from joingraph.spark.format.datasource import register
 
@@ -68,9 +68,7 @@ def session(
     }
     wanted = {**SETTINGS, **warehouse, **(with_delta() if delta else {}), **(settings or {})}
     builder = SparkSession.builder.master(wanted.pop("spark.master", master))
-    for name, value in wanted.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    spark = builder.config(map={**wanted}).getOrCreate()
     register(spark)
     return spark
 
@@ -92,7 +90,7 @@ def prepare() -> None:
 
 def with_delta() -> dict[str, str]:
     """Return the settings that bring Delta along."""
-    return {**DELTA, "spark.jars": as_setting(fetch_delta(cache_folder()))}
+    return {**DELTA, "spark.jars": ",".join(map(str, fetch_delta(cache_folder())))}
 
 
 def has_delta(spark: SparkSession) -> bool:

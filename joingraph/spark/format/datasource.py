@@ -14,7 +14,6 @@ With .option("subscriber", name) and readStream it is the view's diffs, as a str
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +36,12 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 from sqlglot import exp
 
-from joingraph.api.partitions import ElsewherePartition, parts_in
+from joingraph.api.partitions import parts_in
 from joingraph.common.errors import StoreError
 from joingraph.common.names import quoted, suggest
 from joingraph.plan.view import View
-from joingraph.spark.format.read_diffs import META, DiffsReader
-from joingraph.spark.types import spark_schema
+from joingraph.spark.format.read_diffs import DiffsReader
+from joingraph.spark.types import CHANGE, spark_schema
 from joingraph.storage.disk.beside import look_again
 from joingraph.storage.disk.folder import Folder
 from joingraph.storage.open_graph import read_stored
@@ -61,15 +60,15 @@ class GraphSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Name the format."""
+        """Return the name of the format."""
         return "joingraph"
 
     def schema(self) -> StructType:
         """Return the view's columns, or those that were asked for; of a stream, of diffs."""
-        schema = found_view(self.options).schema
-        fields = [schema.field(name) for name in columns_of(self.options)]
-        meta = META if "subscriber" in self.options else ()
-        return spark_schema(pa.schema([*fields, *meta]))
+        schema = view_of(self.options).schema
+        fields = [schema.field(name) for name in columns_to_read(self.options)]
+        own = CHANGE if "subscriber" in self.options else ()
+        return spark_schema(pa.schema([*fields, *own]))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Make the reader."""
@@ -84,7 +83,7 @@ class GraphSource(DataSource):
                 'a stream has a subscriber: call graph.subscribe("spark") where the graph is '
                 'written, and readStream.option("subscriber", "spark")'
             )
-        return DiffsReader(place_of(self.options), dict(self.options), schema.names)
+        return DiffsReader(graph_path(self.options), dict(self.options), schema.names)
 
 
 def register(spark: SparkSession) -> None:
@@ -93,22 +92,22 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(GraphSource)
 
 
-def place_of(options: Mapping[str, str]) -> Path:
-    """Find the graph's folder."""
+def graph_path(options: Mapping[str, str]) -> Path:
+    """Return the graph's folder."""
     if "path" not in options:
         raise StoreError('name the graph\'s folder: spark.read.format("joingraph").load(path)')
     return Path(options["path"].removeprefix("file:"))
 
 
-def found_view(options: Mapping[str, str]) -> View:
+def view_of(options: Mapping[str, str]) -> View:
     """Read which view a folder's graph is of."""
-    path = place_of(options)
+    path = graph_path(options)
     return look_again(Folder(path), lambda: read_stored(path)).view
 
 
-def columns_of(options: Mapping[str, str]) -> list[str]:
-    """Name the columns that are asked for."""
-    names = found_view(options).schema.names
+def columns_to_read(options: Mapping[str, str]) -> list[str]:
+    """Return the names of the columns to read."""
+    names = view_of(options).schema.names
     wanted = [each.strip() for each in options.get("columns", "").split(",") if each.strip()]
     for name in wanted:
         if name not in names:
@@ -118,50 +117,43 @@ def columns_of(options: Mapping[str, str]) -> list[str]:
     return wanted or list(names)
 
 
-@dataclass(frozen=True)
-class Share(InputPartition):
-    """One task's part of the view, as it is when the query is planned."""
-
-    part: ElsewherePartition
-
-
 class GraphReader(DataSourceReader):
     """Reads a view in shares, or by a condition."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.options, self.where = options, ""
-        self.path, self.columns = place_of(options), columns_of(options)
+        self.path, self.columns = graph_path(options), columns_to_read(options)
         self.count = int(options.get("partitions", "1"))
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Take the conditions that a graph decides as Spark does; give the others back."""
-        view = found_view(self.options)
-        taken: list[str] = []
+        view = view_of(self.options)
+        pushed: list[str] = []
         for each in filters:
-            text = condition(each, view)
+            text = sql_of(each, view)
             if text:
-                taken.append(text)
+                pushed.append(text)
             else:
                 yield each
-        self.where = " AND ".join(taken)
+        self.where = " AND ".join(pushed)
 
-    def partitions(self) -> Sequence[Share]:
+    def partitions(self) -> Sequence[InputPartition]:
         """Split the view; what a condition leaves is read in one place."""
         count = 1 if self.where else self.count
-        return [Share(part) for part in parts_in(self.path, count, self.where or None)]
+        return [InputPartition(part) for part in parts_in(self.path, count, self.where or None)]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Read one share; StoreError if a snapshot was made since the query was planned."""
-        for batch in partition.part.read():
+        for batch in partition.value.read():
             yield batch.select(self.columns)
 
 
-def condition(filter: Filter, view: View) -> str:
+def sql_of(filter: Filter, view: View) -> str:
     """Write a condition as SQL of the view's dialect; empty where the two might differ."""
     name = getattr(filter, "attribute", ("",))[0]
     if name not in view.schema.names or not is_plain(view.schema.field(name).type):
         return ""
-    column, given = exp.column(name, quoted=True), getattr(filter, "value", None)
+    column, value = exp.column(name, quoted=True), getattr(filter, "value", None)
     if isinstance(filter, IsNotNull):
         return exp.not_(exp.Is(this=column, expression=exp.null())).sql(dialect=view.dialect)
     if isinstance(filter, In) and None not in filter.value:
@@ -169,7 +161,7 @@ def condition(filter: Filter, view: View) -> str:
         return exp.In(this=column, expressions=values).sql(dialect=view.dialect)
     for kind, compare in COMPARED.items():
         if isinstance(filter, kind):
-            return compare(this=column, expression=exp.convert(given)).sql(dialect=view.dialect)
+            return compare(this=column, expression=exp.convert(value)).sql(dialect=view.dialect)
     return ""
 
 

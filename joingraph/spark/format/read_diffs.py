@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Condition
 from typing import Any, Final
@@ -23,7 +22,8 @@ from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
 from joingraph.api.subscription import as_rows
 from joingraph.common.errors import StoreError
-from joingraph.pipeline.acks import noted
+from joingraph.pipeline.acks import write_note
+from joingraph.spark.types import without_dictionaries
 from joingraph.storage.disk.beside import look_again
 from joingraph.storage.disk.folder import Folder
 from joingraph.storage.journal import Journal
@@ -31,21 +31,7 @@ from joingraph.storage.open_graph import open_stored
 from joingraph.storage.state import State
 from joingraph.view_diffs.view_diff import ViewDiff
 
-META: Final = (
-    pa.field("_change_type", pa.string()),
-    pa.field("_count", pa.int64()),
-    pa.field("_seq", pa.int64()),
-    pa.field("_diff", pa.int64()),
-)
 BATCHES_MAX: Final = 1_000  # of the graph, in one micro-batch of Spark
-
-
-@dataclass(frozen=True)
-class Between(InputPartition):
-    """The batches after one, up to and with another."""
-
-    start: int
-    stop: int
 
 
 class DiffsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -58,62 +44,60 @@ class DiffsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, int]:
         """Begin with what was not acknowledged."""
-        with followed(self.path) as journal:
+        with open_journal(self.path) as journal:
             return {"seq": journal.subscriber(self.subscriber).acked}
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Note where the graph is, which is as far as this run goes."""
-        with followed(self.path) as journal:
+        with open_journal(self.path) as journal:
             self.target = journal.state.seq
 
     def latestOffset(self, start: dict[str, int], limit: object) -> dict[str, int]:
-        """Find the last batch of the next micro-batch."""
-        with followed(self.path) as journal:
-            found = waiting(journal, self.subscriber, start["seq"])
+        """Return the last batch of the next micro-batch."""
+        with open_journal(self.path) as journal:
+            found = batches_after(journal, self.subscriber, start["seq"])
             seqs = [seq for seq, _ in found if self.target is None or seq <= self.target]
         return {"seq": seqs[: self.most][-1]} if seqs else start
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Between]:
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
         """Read all in one place: batches have one order."""
-        return [Between(start["seq"], end["seq"])] if start != end else []
+        return [InputPartition((start["seq"], end["seq"]))] if start != end else []
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Read the view diffs of a micro-batch."""
-        with followed(self.path) as journal:
-            last = partition.start
-            for seq, number in waiting(journal, self.subscriber, partition.start):
-                if seq <= partition.stop:
+        last, stop = partition.value
+        with open_journal(self.path) as journal:
+            for seq, number in batches_after(journal, self.subscriber, last):
+                if seq <= stop:
                     last = seq
                     yield from self._rows(ViewDiff(as_rows(journal.store.changes(number)), seq))
-        if last != partition.stop:
+        if last != stop:
             raise StoreError(
                 f"{self.path} holds the view diffs up to batch {last} only, and Spark asks for "
-                f"batch {partition.stop}: the graph is older than the stream's checkpoint"
+                f"batch {stop}: the graph is older than the stream's checkpoint"
             )
 
     def _rows(self, diff: ViewDiff) -> Iterator[pa.RecordBatch]:
         """Yield view diffs as Spark takes them."""
-        rows = diff.to_arrow(positions=True)
-        at = rows.schema.get_field_index("_change_type")
-        rows = rows.set_column(at, META[0], rows["_change_type"].cast(pa.string()))
+        rows = without_dictionaries(diff.to_arrow(positions=True))
         yield from rows.select(self.columns).to_batches()
 
     def commit(self, end: dict[str, int]) -> None:
         """Note how far Spark is done."""
-        noted(self.path, self.subscriber, end["seq"])
+        write_note(self.path, self.subscriber, end["seq"])
 
 
 @contextmanager
-def followed(path: Path) -> Generator[Journal]:
+def open_journal(path: Path) -> Generator[Journal]:
     """Read a graph's history beside the process that writes it."""
-    journal = look_again(Folder(path), lambda: read_history(path))
+    journal = look_again(Folder(path), lambda: read_journal(path))
     try:
         yield journal
     finally:
         journal.close()
 
 
-def read_history(path: Path) -> Journal:
+def read_journal(path: Path) -> Journal:
     """Read a graph's history; Stale if its folder changes meanwhile."""
     _, disk = open_stored(path)
     try:
@@ -131,7 +115,7 @@ def read_history(path: Path) -> Journal:
     return journal
 
 
-def waiting(journal: Journal, subscriber: str, after: int) -> list[tuple[int, int]]:
+def batches_after(journal: Journal, subscriber: str, after: int) -> list[tuple[int, int]]:
     """Number the batches that wait behind one, each with its record's number."""
     acked, seq = journal.subscriber(subscriber).acked, journal.state.seq
     if not acked <= after <= seq:
@@ -141,7 +125,7 @@ def waiting(journal: Journal, subscriber: str, after: int) -> list[tuple[int, in
             "stream's checkpoint to go on from what is acknowledged"
         )
     found: list[tuple[int, int]] = []
-    while (told := journal.next_after(after)) is not None:
-        found.append((told.seq, told.number))
-        after = told.seq
+    while (batch := journal.next_after(after)) is not None:
+        found.append((batch.seq, batch.number))
+        after = batch.seq
     return found

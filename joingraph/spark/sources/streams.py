@@ -21,19 +21,12 @@ ENTRIES_MAX = 100_000  # a micro-batch takes at most so many
 RedisEntry = tuple[bytes, dict[bytes, bytes]]
 
 
-class Between(InputPartition):
-    """What lies after one offset, up to and with another."""
-
-    def __init__(self, start: str, stop: str) -> None:
-        self.start, self.stop = start, stop
-
-
 class RedisEntries(DataSource):
     """Entries of a Redis stream: the field `json` (or `value`) as it is, or all fields as JSON."""
 
     @classmethod
     def name(cls) -> str:
-        """Name the format."""
+        """Return the name of the format."""
         return "joingraph_redis"
 
     def schema(self) -> str:
@@ -64,23 +57,24 @@ class EntriesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.target = found[0][0].decode() if found else "0-0"
 
     def latestOffset(self, start: dict[str, str], limit: object) -> dict[str, str]:
-        """Find the last entry of the next micro-batch."""
+        """Return the last entry of the next micro-batch."""
         with Redis.from_url(self.url) as redis:
             found = page(redis, self.stream, start["id"], (self.target, self.most))
         return {"id": found[-1][0].decode()} if found else start
 
-    def partitions(self, start: dict[str, str], end: dict[str, str]) -> list[Between]:
+    def partitions(self, start: dict[str, str], end: dict[str, str]) -> list[InputPartition]:
         """Read all in one place: a stream has one order."""
-        return [Between(start["id"], end["id"])] if start != end else []
+        return [InputPartition((start["id"], end["id"]))] if start != end else []
 
     def read(self, partition: Any) -> Iterator[tuple[int, int, str]]:
         """Read the entries of a micro-batch."""
-        last, stop = partition.start, numbers(partition.stop)
+        last, end = partition.value
+        stop = parse_id(end)
         with Redis.from_url(self.url) as redis:
             while found := page(redis, self.stream, last, ("+", 1000)):
                 for name, fields in found:
                     last = name.decode()
-                    ms, seq = numbers(last)
+                    ms, seq = parse_id(last)
                     if (ms, seq) > stop:
                         return
                     yield ms, seq, text_of(fields)
@@ -93,7 +87,7 @@ def page(redis: Any, stream: str, after: str, until: tuple[str, int]) -> list[Re
     return found
 
 
-def numbers(name: str) -> tuple[int, int]:
+def parse_id(name: str) -> tuple[int, int]:
     """Read an entry's name."""
     ms, _, seq = name.partition("-")
     return int(ms), int(seq)
@@ -114,7 +108,7 @@ class Generated(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Name the format."""
+        """Return the name of the format."""
         return "joingraph_generator"
 
     def schema(self) -> str:
@@ -154,13 +148,13 @@ class GeneratedReader(DataSourceStreamReader):
         total = self.data.rows[self.table]
         return {"number": min(total, start["number"] + min(due, self.most))}
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Between]:
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
         """Make the rows of a micro-batch in one place."""
-        return [Between(str(start["number"]), str(end["number"]))] if start != end else []
+        return [InputPartition((start["number"], end["number"]))] if start != end else []
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Make the rows of a micro-batch."""
-        start, stop = int(partition.start), int(partition.stop)
+        start, stop = partition.value
         for rows in self.data.between(self.table, start, stop):
             numbered = pa.array(range(start, start + rows.num_rows), pa.int64())
             yield pa.RecordBatch.from_arrays(

@@ -9,14 +9,14 @@ from __future__ import annotations
 import pyarrow as pa
 from sqlglot import exp
 
-from joingraph.expressions.types import DECIMAL_DIGITS
+from joingraph.expressions.types import DECIMAL_DIGITS, operand_type
 from joingraph.sql.text.refusal import Mistake, Refusal
 
 _D = exp.DataType.Type
 _NAIVE = pa.timestamp("us")
 _ZONED = pa.timestamp("us", "UTC")
 
-_TYPES = {
+TYPES = {
     _D.BOOLEAN: pa.bool_(),
     _D.TINYINT: pa.int8(),
     _D.SMALLINT: pa.int16(),
@@ -41,19 +41,12 @@ _TYPES = {
     _D.TIMESTAMPLTZ: _ZONED,
 }
 # SQLite keeps integers of one size, reals of one size, texts and blobs, whatever the column says.
-_SQLITE_TYPES = {
-    _D.TINYINT: pa.int64(),
-    _D.SMALLINT: pa.int64(),
-    _D.INT: pa.int64(),
-    _D.BIGINT: pa.int64(),
-    _D.FLOAT: pa.float64(),
-    _D.DOUBLE: pa.float64(),
-    _D.TEXT: pa.string(),
-    _D.VARCHAR: pa.string(),
-    _D.CHAR: pa.string(),
-    _D.BLOB: pa.binary(),
-    _D.VARBINARY: pa.binary(),
-}
+_SQLITE_KINDS = (
+    *(_D.TINYINT, _D.SMALLINT, _D.INT, _D.BIGINT, _D.FLOAT, _D.DOUBLE),
+    *(_D.TEXT, _D.VARCHAR, _D.BLOB, _D.VARBINARY),
+)
+_SQLITE_TYPES = {kind: operand_type(TYPES[kind], "sqlite") for kind in _SQLITE_KINDS}
+_SQLITE_TYPES[_D.CHAR] = pa.string()
 _BARE_DECIMAL = {"spark": (10, 0), "duckdb": (18, 3)}
 
 
@@ -61,7 +54,7 @@ def column_type(node: exp.DataType, written: str, dialect: str) -> pa.DataType:
     """Return the Arrow type of a column; `written` is the first word of its type."""
     if node.this == _D.DECIMAL and dialect != "sqlite":
         return _decimal(node, dialect)
-    types = _SQLITE_TYPES if dialect == "sqlite" else _TYPES
+    types = _SQLITE_TYPES if dialect == "sqlite" else TYPES
     if dialect == "spark" and written == "TIMESTAMP":
         return _NAIVE
     if dialect == "spark" and written in ("INT2", "INT4", "INT8"):
@@ -89,12 +82,9 @@ def _check_parameters(node: exp.DataType, written: str) -> None:
     """Refuse sizes that would round values; the length of a VARCHAR only limits them."""
     texts = (_D.VARCHAR, _D.TEXT, _D.CHAR, _D.BINARY, _D.VARBINARY)
     if node.expressions and node.this not in texts:
-        raise Refusal(
-            node,
-            f"type {written}({', '.join(each.sql() for each in node.expressions)})",
-            "numbers and times are kept in one size a type, timestamps in microseconds",
-            "leave the size out",
-        )
+        what = f"type {written}({', '.join(each.sql() for each in node.expressions)})"
+        why = "numbers and times are kept in one size a type, timestamps in microseconds"
+        raise Refusal(node, what, why, "leave the size out")
 
 
 def _decimal(node: exp.DataType, dialect: str) -> pa.DataType:

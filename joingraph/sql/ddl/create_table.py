@@ -52,7 +52,7 @@ def read_create(
     for item in body.expressions:
         if isinstance(item, exp.ColumnDef):
             fields.append(_field(item, words, dialect))
-            keys += [(item, (item.name,)) for _ in _inline_keys(item)]
+            keys += [(item, (item.name,)) for _ in item.find_all(exp.PrimaryKeyColumnConstraint)]
         elif isinstance(item, exp.Identifier):
             raise Mistake(item, f"column {quoted(item.name)} has no type")
         else:
@@ -88,11 +88,6 @@ def _field(column: exp.ColumnDef, words: dict[int, str], dialect: str) -> pa.Fie
         elif not isinstance(constraint, (*_PASSED_OVER, exp.PrimaryKeyColumnConstraint)):
             raise _refused(constraint)
     return pa.field(column.name, column_type(type, written, dialect), nullable)
-
-
-def _inline_keys(column: exp.ColumnDef) -> list[exp.Expr]:
-    kinds = [each.args.get("kind") for each in column.args.get("constraints") or ()]
-    return [each for each in kinds if isinstance(each, exp.PrimaryKeyColumnConstraint)]
 
 
 def _table_keys(item: exp.Expr) -> list[tuple[str, ...]]:

@@ -18,9 +18,7 @@ from joingraph.common.errors import ViewError
 from joingraph.common.names import plain_items, quoted, short_repr, suggest
 from joingraph.expressions.types import canonical
 from joingraph.sql.ddl.create_table import read_create
-from joingraph.sql.text.parse import check_dialect, parse_one, too_deep
-from joingraph.sql.text.place import describe
-from joingraph.sql.text.refusal import Refusal
+from joingraph.sql.text.parse import binding, check_dialect, parse_one
 from joingraph.tables.table import Table
 
 _SPARK_TYPES = {
@@ -116,30 +114,26 @@ def _from_spark(name: str, struct: Any) -> pa.Schema:
 
 def _spark_field(name: str, field: Mapping[str, Any]) -> pa.Field:
     written = field["type"]
-    found = _SPARK_TYPES.get(written) if isinstance(written, str) else None
-    if found is None and isinstance(written, str) and written.startswith("decimal("):
-        precision, scale = written[len("decimal(") : -1].split(",")
-        found = pa.decimal128(int(precision), int(scale))
-    if found is None and isinstance(written, str) and written.startswith("varchar("):
-        found = pa.string()
-    if found is None:
+    type = _spark_type(written) if isinstance(written, str) else None
+    if type is None:
         shown = written if isinstance(written, str) else written.get("type", written)
         raise ViewError(
             f"table {quoted(name)}, column {quoted(field['name'])}: Spark's type {shown} is not "
             "taken; select its parts into columns of their own"
         )
-    return pa.field(field["name"], found, bool(field["nullable"]))
+    return pa.field(field["name"], type, bool(field["nullable"]))
+
+
+def _spark_type(written: str) -> pa.DataType | None:
+    if written.startswith("decimal("):
+        precision, scale = written[len("decimal(") : -1].split(",")
+        return pa.decimal128(int(precision), int(scale))
+    return pa.string() if written.startswith("varchar(") else _SPARK_TYPES.get(written)
 
 
 def _from_sql(name: str, sql: str, dialect: str) -> Table:
-    try:
+    with binding(sql, dialect, f"table {quoted(name)}: "):
         written, schema, key = read_create(parse_one(sql, dialect), sql, dialect)
-    except Refusal as refusal:
-        raise ViewError(f"table {quoted(name)}: {describe(refusal, sql, dialect)}") from None
-    except ViewError as error:
-        raise ViewError(f"table {quoted(name)}: {error}") from None
-    except RecursionError:
-        raise too_deep() from None
     if name.lower() not in (written.lower(), written.lower().split(".")[-1]):
         raise ViewError(f"table {quoted(name)}: its text declares {quoted(written)}; name it so")
     return _checked(name, schema, key)

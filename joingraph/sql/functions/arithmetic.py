@@ -31,11 +31,11 @@ from joingraph.sql.functions.binding import (
     fold,
     is_decimal,
     is_integer,
-    only,
-    required,
+    refused,
     settle,
     short_decimal,
     unify,
+    without_type,
 )
 from joingraph.sql.functions.dates import bind_interval, shift
 from joingraph.sql.functions.decimals import decimal_result
@@ -56,8 +56,7 @@ _BITS: dict[type[exp.Expr], str] = {
 
 def bind_arithmetic(node: exp.Expr, bind: Binder) -> Expression:
     """a + b, a - b, a * b, a % b."""
-    only(node, "this", "expression")
-    sides = [required(node, name) for name in ("this", "expression")]
+    sides = (node.this, node.expression)
     if any(isinstance(side, exp.Interval) for side in sides):
         return bind_interval(node, bind)
     bound = [bind(side) for side in sides]
@@ -78,32 +77,27 @@ def bind_arithmetic(node: exp.Expr, bind: Binder) -> Expression:
     return call("null_if_nan", a.type, result) if bind.dialect == "sqlite" else result
 
 
-def operands(node: exp.Expr, bind: Binder) -> tuple[Expression, Expression]:
+def operands(node: exp.Expr, bind: Binder) -> list[Expression]:
     """Bind both sides of an operator."""
-    return as_operands(node, [bind.part(node, "this"), bind.part(node, "expression")], bind)
+    return as_operands(node, [bind(node.this), bind(node.expression)], bind)
 
 
-def as_operands(
-    node: exp.Expr, bound: list[Expression], bind: Binder
-) -> tuple[Expression, Expression]:
-    """Take two bound sides as operands: two decimals as they are, else in one type."""
-    names = ("this", "expression")
-    if any(isinstance(required(node, name), exp.BitwiseNot) for name in names):
+def as_operands(node: exp.Expr, bound: list[Expression], bind: Binder) -> list[Expression]:
+    """Return two bound sides as operands: two decimals as they are, else in one type."""
+    nodes = (node.this, node.expression)
+    if any(isinstance(each, exp.BitwiseNot) for each in nodes):
         why = "dialects apply ~ before or after the other operator"
-        raise Refusal(node, node.sql(), why, "add parentheses")
-    sides = [
-        bind.as_number(required(node, name), side) for name, side in zip(names, bound, strict=True)
-    ]
+        raise refused(node, why, "add parentheses")
+    sides = [bind.as_number(each, side) for each, side in zip(nodes, bound, strict=True)]
     if sides == [UNTYPED, UNTYPED]:
-        raise Refusal(node, node.sql(), "NULL alone has no type", "write CAST(NULL AS …)")
+        raise without_type(node)
     types = [side.type for side in sides]
     approximate = any(type in FLOATS or type == pa.null() for type in types)
     if any(is_decimal(type) for type in types) and not approximate:
-        return _decimal(sides[0], bind), _decimal(sides[1], bind)
+        return [_decimal(side, bind) for side in sides]
     if all(type in INTEGERS for type in types):
         return _integers(node, sides, bind)
-    a, b = unify(node, sides, bind)
-    return a, b
+    return unify(node, sides, bind)
 
 
 def _decimal(side: Expression, bind: Binder) -> Expression:
@@ -121,42 +115,37 @@ def _decimal_type(
     type = decimal_result(name, sides[0].type, sides[1].type, bind.dialect)
     if type is None:
         why = "the result may need more than 38 digits"
-        raise Refusal(node, node.sql(), why, "CAST the operands to shorter decimals")
+        raise refused(node, why, "CAST the operands to shorter decimals")
     return type
 
 
-def _integers(
-    node: exp.Expr, sides: list[Expression], bind: Binder
-) -> tuple[Expression, Expression]:
+def _integers(node: exp.Expr, sides: list[Expression], bind: Binder) -> list[Expression]:
     """Bring integers to the type of the result; DuckDB computes mixed signs in BIGINT."""
     sides = adapted(sides, bind.dialect, comparing=False)
     types = [side.type for side in sides]
     if sum(type in UNSIGNED for type in types) == 1:
         signed, unsigned = sorted(types, key=UNSIGNED.__contains__)
         if signed.bit_width <= unsigned.bit_width and unsigned.bit_width < 64:
-            return settle(sides[0], pa.int64()), settle(sides[1], pa.int64())
+            return [settle(side, pa.int64()) for side in sides]
     if bind.dialect == "duckdb" and wider_integer(*(side.type for side in sides)) is None:
-        return _huge(node, _decimal(sides[0], bind), _decimal(sides[1], bind))
-    a, b = unify(node, sides, bind)
-    return a, b
-
-
-def _huge(node: exp.Expr, a: Expression, b: Expression) -> tuple[Expression, Expression]:
-    """Compute with decimals where DuckDB has HUGEINT, of 39 digits: a product could need them."""
-    if isinstance(node, exp.Mul) and a.type.precision + b.type.precision > DECIMAL_DIGITS:
-        why = "the result may need more than 38 digits"
-        raise Refusal(node, node.sql(), why, "CAST the operands to shorter types")
-    return a, b
+        # DuckDB has HUGEINT here, of 39 digits: a product could need them.
+        sides = [_decimal(side, bind) for side in sides]
+        digits = sum(side.type.precision for side in sides)
+        if isinstance(node, exp.Mul) and digits > DECIMAL_DIGITS:
+            why = "the result may need more than 38 digits"
+            raise refused(node, why, "CAST the operands to shorter types")
+        return sides
+    return unify(node, sides, bind)
 
 
 def _remainder(node: exp.Expr, a: Expression, b: Expression, bind: Binder) -> Expression:
     """a % b, not for decimals: what zero does differs, and the lowest integer % -1."""
     if bind.dialect == "sqlite":
         if a.type in FLOATS or "start" in node.meta:
-            raise Refusal(node, node.sql(), "% is taken for integers only in dialect sqlite")
+            raise refused(node, "% is taken for integers only in dialect sqlite")
         return call("remainder", a.type, a, call("null_if_zero", b.type, b))
     if a.type in FLOATS and bind.dialect == "postgres":
-        raise Refusal(node, node.sql(), "Postgres has no % for DOUBLE PRECISION")
+        raise refused(node, "Postgres has no % for DOUBLE PRECISION")
     if bind.dialect == "duckdb":
         return call("remainder" if a.type in FLOATS else "remainder_strict", a.type, a, b)
     return call("remainder_nonzero", a.type, a, b)
@@ -164,13 +153,12 @@ def _remainder(node: exp.Expr, a: Expression, b: Expression, bind: Binder) -> Ex
 
 def bind_division(node: exp.Expr, bind: Binder) -> Expression:
     """a / b."""
-    only(node, "this", "expression", "typed", "safe")
     a, b = operands(node, bind)
     if is_decimal(a.type) and bind.dialect == "spark":
         return call("divide_nonzero", _decimal_type(node, "divide", (a, b), bind), a, b)
     if is_decimal(a.type) and bind.dialect == "postgres":
         why = "Postgres chooses the number of digits by the values"
-        raise Refusal(node, node.sql(), why, "write CAST(… AS DOUBLE PRECISION)")
+        raise refused(node, why, "write CAST(… AS DOUBLE PRECISION)")
     if a.type in INTEGERS and bind.dialect in ("postgres", "sqlite"):
         return _whole(a, b, bind)
     type = a.type if a.type in FLOATS and bind.dialect != "spark" else pa.float64()
@@ -191,10 +179,9 @@ def _whole(a: Expression, b: Expression, bind: Binder) -> Expression:
 
 def bind_whole_division(node: exp.Expr, bind: Binder) -> Expression:
     """a DIV b (Spark, always BIGINT) and a // b (DuckDB), for integers."""
-    only(node, "this", "expression")
     a, b = operands(node, bind)
     if a.type not in INTEGERS:
-        raise Refusal(node, node.sql(), f"taken for integers only, this is {sql_name(a.type)}")
+        raise refused(node, f"taken for integers only, this is {sql_name(a.type)}")
     if bind.dialect == "spark":
         a, b = settle(a, pa.int64()), settle(b, pa.int64())
     return _whole(a, b, bind)
@@ -202,16 +189,13 @@ def bind_whole_division(node: exp.Expr, bind: Binder) -> Expression:
 
 def bind_negation(node: exp.Expr, bind: Binder) -> Expression:
     """-a; a negative constant is one constant, so that -2147483648 is an INT."""
-    only(node, "this")
-    inner = required(node, "this")
+    inner = node.this
     if isinstance(inner, exp.Literal) and not inner.is_string:
-        positive = bind_literal(inner, bind, sign=-1)
-        if positive.type not in FLOATS:
-            return positive
+        negative = bind_literal(inner, bind, sign=-1)
+        if negative.type not in FLOATS:
+            return negative
     bound = bind.number(inner)
-    if bound == UNTYPED:
-        return UNTYPED
-    return call("negate", bound.type, bound)
+    return UNTYPED if bound == UNTYPED else call("negate", bound.type, bound)
 
 
 def bind_literal(node: exp.Expr, bind: Binder, *, sign: int = 1) -> Literal:
@@ -235,9 +219,13 @@ def bind_literal(node: exp.Expr, bind: Binder, *, sign: int = 1) -> Literal:
 def _fraction(node: exp.Expr, text: str, bind: Binder, sign: int) -> Literal:
     scientific = "e" in text.lower()
     if bind.dialect == "sqlite" or (scientific and bind.dialect != "postgres"):
-        if math.isinf(float(text)):
+        try:
+            value = float(text)
+        except ValueError:  # sqlglot takes 1e3.x for a number and a name
+            raise Refusal(node, text, "not a number") from None
+        if math.isinf(value):
             raise Refusal(node, text, "the number is too large")
-        return Literal(sign * float(text), pa.float64())
+        return Literal(sign * value, pa.float64())
     if scientific:
         raise Refusal(node, text, "not taken in dialect postgres", "write the digits out")
     whole, _, digits = text.partition(".")
@@ -245,42 +233,44 @@ def _fraction(node: exp.Expr, text: str, bind: Binder, sign: int) -> Literal:
     precision = max(len(significant) + len(digits), 1)
     if precision > 38:
         raise Refusal(node, text, "the number has more than 38 digits")
-    value = Decimal(text)
-    signed = value.copy_sign(sign) if value else value  # a decimal knows no -0.0
+    exact = Decimal(text)
+    signed = exact.copy_sign(sign) if exact else exact  # a decimal knows no -0.0
     return Literal(signed, pa.decimal128(precision, len(digits)))
 
 
 def bind_bits(node: exp.Expr, bind: Binder) -> Expression:
     """a & b, a | b, a ^ b; dialects order them differently, so mixing needs parentheses."""
-    only(node, "this", "expression")
-    for name in ("this", "expression"):
-        side = required(node, name)
+    for side in (node.this, node.expression):
         if isinstance(side, (*_BITS, exp.DPipe)) and type(side) is not type(node):
-            why = "dialects group such operators differently"
-            raise Refusal(node, node.sql(), why, "add parentheses")
+            raise refused(node, "dialects group such operators differently", "add parentheses")
     a, b = operands(node, bind)
-    if a.type not in INTEGERS:
-        raise Refusal(node, node.sql(), f"bits are taken of integers, this is {sql_name(a.type)}")
+    _check_bits(node, a)
     return call(_BITS[type(node)], a.type, a, b)
 
 
 def bind_bit_not(node: exp.Expr, bind: Binder) -> Expression:
     """~a."""
-    only(node, "this")
-    bound = bind.number(required(node, "this"))
-    if bound.type not in INTEGERS:
-        raise Refusal(
-            node, node.sql(), f"bits are taken of integers, this is {sql_name(bound.type)}"
-        )
+    bound = bind.number(node.this)
+    _check_bits(node, bound)
     return call("bit_not", bound.type, bound)
 
 
+def _check_bits(node: exp.Expr, operand: Expression) -> None:
+    if operand.type not in INTEGERS:
+        raise refused(node, f"bits are taken of integers, this is {sql_name(operand.type)}")
+
+
+_BINARY = ("this", "expression")
+_BITWISE = Rule(bind_bits, _BINARY)
+
 RULES: dict[type[exp.Expr], Rule] = {
-    **dict.fromkeys(_NAMES, bind_arithmetic),
-    exp.Div: bind_division,
-    exp.IntDiv: bind_whole_division,
-    exp.Neg: bind_negation,
-    exp.Literal: bind_literal,
-    **dict.fromkeys(_BITS, bind_bits),
-    exp.BitwiseNot: bind_bit_not,
+    **dict.fromkeys(_NAMES, Rule(bind_arithmetic, _BINARY)),
+    exp.Div: Rule(bind_division, _BINARY, ("typed", "safe")),
+    exp.IntDiv: Rule(bind_whole_division, _BINARY, absent=("sqlite",)),
+    exp.Neg: Rule(bind_negation, ("this",)),
+    exp.Literal: Rule(bind_literal, (), ("this", "is_string")),
+    exp.BitwiseAnd: _BITWISE,
+    exp.BitwiseOr: _BITWISE,
+    exp.BitwiseXor: _BITWISE._replace(absent=("sqlite",)),
+    exp.BitwiseNot: Rule(bind_bit_not, ("this",)),
 }

@@ -1,8 +1,13 @@
 """What every rule for scalar SQL needs: binding parts, bringing them to one type, refusing.
 
-A rule takes a sqlglot node and the Binder, binds the node's parts through the Binder and gives
-the typed expression. Types are made explicit here and nowhere later: `settle` folds constants
-and writes the casts.
+A rule takes a sqlglot node and the Binder, binds the node's parts through the Binder and returns
+the typed expression. A table of each module says which rule binds which kind of node, which parts
+such a node may have, and which dialects lack it:
+
+    exp.Left: Rule(bind_left, ("this", "expression"), absent=("sqlite",))
+    exp.Reverse: function("reverse", {"this": Binder.text}, TEXT)
+
+Types are made explicit here and nowhere later: `settle` folds constants and writes the casts.
 """
 
 from __future__ import annotations
@@ -10,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +28,7 @@ from joingraph.expressions.types import FLOATS, INTEGERS, common, is_number, ope
 from joingraph.sql.text.refusal import Refusal
 
 UNTYPED = Literal(None, pa.null())
+_CAST = "write CAST(… AS …)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +44,12 @@ class Binder:
         if isinstance(node, exp.Column):
             return self.column(node)
         rule = self.rules.get(type(node))
-        if rule is None:
-            raise unknown(node, self.dialect)
-        return rule(node, self)
-
-    def part(self, node: exp.Expr, name: str) -> Expression:
-        """Bind a part of a node that has to be there."""
-        return self(required(node, name))
+        if rule is None or self.dialect in rule.absent:
+            name = node.name.upper() if isinstance(node, exp.Anonymous) else node.sql()
+            why = f"not taken in dialect {self.dialect}"
+            raise Refusal(node, name, why, "docs/functions.md lists what is")
+        rule.check(node)
+        return rule.bind(node, self)
 
     def boolean(self, node: exp.Expr) -> Expression:
         """Bind a condition; SQLite's integers count, as they do there."""
@@ -54,44 +59,30 @@ class Binder:
         if bound == UNTYPED:
             return Literal(None, pa.bool_())
         if self.dialect == "sqlite" and is_number(bound.type):
-            return Call(
-                "not_equal", (bound, settle(Literal(0, pa.int64()), bound.type)), pa.bool_()
-            )
-        raise Refusal(
-            node, node.sql(), f"a condition has to be BOOLEAN, this is {sql_name(bound.type)}"
-        )
+            return call("not_equal", pa.bool_(), bound, zero_in(bound.type))
+        raise refused(node, f"a condition has to be BOOLEAN, this is {sql_name(bound.type)}")
 
     def number(self, node: exp.Expr) -> Expression:
         """Bind an operand of arithmetic, in the type its dialect computes with."""
         return self.as_number(node, self(node))
 
     def as_number(self, node: exp.Expr, bound: Expression) -> Expression:
-        """Take what a node was bound to as an operand of arithmetic, or refuse it."""
+        """Return what a node was bound to as an operand of arithmetic, or refuse it."""
         if bound == UNTYPED:
             return bound
         if self.dialect == "sqlite" and bound.type == pa.bool_():
-            return Call("cast", (bound,), pa.int64())
+            return call("cast", pa.int64(), bound)
         if not is_number(bound.type) or (self.dialect == "sqlite" and is_decimal(bound.type)):
-            raise Refusal(
-                node, node.sql(), f"a number is needed here, this is {sql_name(bound.type)}", _CAST
-            )
+            raise refused(node, f"a number is needed here, this is {sql_name(bound.type)}", _CAST)
         return settle(bound, operand_type(bound.type, self.dialect))
 
     def text(self, node: exp.Expr) -> Expression:
         """Bind a text."""
-        return self._of(node, pa.string(), _CAST)
-
-    def _of(self, node: exp.Expr, type: pa.DataType, instead: str) -> Expression:
         bound = self(node)
         if bound == UNTYPED:
-            return Literal(None, type)
-        if bound.type != type:
-            raise Refusal(
-                node,
-                node.sql(),
-                f"{sql_name(type)} is needed here, this is {sql_name(bound.type)}",
-                instead,
-            )
+            return Literal(None, pa.string())
+        if bound.type != pa.string():
+            raise refused(node, f"STRING is needed here, this is {sql_name(bound.type)}", _CAST)
         return bound
 
     def constant_text(self, node: exp.Expr, what: str) -> str:
@@ -99,7 +90,7 @@ class Binder:
         bound = self.text(node)
         if isinstance(bound, Literal) and isinstance(bound.value, str):
             return bound.value
-        raise Refusal(node, node.sql(), f"{what} has to be a constant text")
+        raise refused(node, f"{what} has to be a constant text")
 
     def constant_integer(self, node: exp.Expr, what: str) -> int:
         """Bind an integer that has to be written in the SQL."""
@@ -107,37 +98,68 @@ class Binder:
         value = bound.value if isinstance(bound, Literal) else None
         if isinstance(value, int) and not isinstance(value, bool):
             return value
-        raise Refusal(node, node.sql(), f"{what} has to be a constant integer")
+        raise refused(node, f"{what} has to be a constant integer")
 
 
-Rule = Callable[[exp.Expr, Binder], Expression]
-_CAST = "write CAST(… AS …)"
+class Rule(NamedTuple):
+    """How a kind of node is bound: its parts, those it may lack, the dialects without it."""
+
+    bind: Callable[[exp.Expr, Binder], Expression]
+    parts: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+
+    def check(self, node: exp.Expr) -> None:
+        """Refuse a node that says more than its rule reads, or less."""
+        only(node, *self.parts, *self.optional)
+        if not all(isinstance(node.args.get(name), exp.Expr) for name in self.parts):
+            raise refused(node, "an argument is missing")
 
 
-def required(node: exp.Expr, name: str) -> exp.Expr:
-    """Return a part of a node, or refuse a node without it."""
-    found = node.args.get(name)
-    if not isinstance(found, exp.Expr):
-        raise Refusal(node, node.sql(), "an argument is missing")
-    return found
+def function(
+    name: str | Mapping[str, str],
+    parts: Mapping[str, Callable[[Binder, exp.Expr], Expression]],
+    type: pa.DataType | Mapping[str, pa.DataType],
+    absent: tuple[str, ...] = (),
+) -> Rule:
+    """Return the rule of a plain function; name and type may differ by dialect.
+
+    `parts` says how each argument is bound.
+    """
+
+    def bind_function(node: exp.Expr, bind: Binder) -> Expression:
+        args = [bind_part(bind, node.args[part]) for part, bind_part in parts.items()]
+        here = name if isinstance(name, str) else name[bind.dialect]
+        return call(here, type[bind.dialect] if isinstance(type, Mapping) else type, *args)
+
+    return Rule(bind_function, tuple(parts), absent=absent)
 
 
 def only(node: exp.Expr, *names: str) -> None:
     """Refuse a node that says more than the parts named: what is not read may not be dropped."""
     for name, value in node.args.items():
         if name not in names and value not in (None, False, []):
-            raise Refusal(node, node.sql(), f"this form of {node.key.upper()} is not taken")
+            raise refused(node, f"this form of {node.key.upper()} is not taken")
 
 
-def unknown(node: exp.Expr, dialect: str) -> Refusal:
-    """Say that a construct is not taken."""
-    name = node.name.upper() if isinstance(node, exp.Anonymous) else node.sql()
-    return Refusal(node, name, f"not taken in dialect {dialect}", "docs/functions.md lists what is")
+def refused(node: exp.Expr, why: str, instead: str = "") -> Refusal:
+    """Return the refusal of a node, which is called by its own SQL."""
+    return Refusal(node, node.sql(), why, instead)
+
+
+def without_type(node: exp.Expr) -> Refusal:
+    """Return the refusal of a node whose NULLs have no type to take."""
+    return refused(node, "NULL alone has no type", "write CAST(NULL AS …)")
 
 
 def is_decimal(type: pa.DataType) -> bool:
-    """Return a decimal type."""
+    """True for a decimal type."""
     return bool(pa.types.is_decimal(type))
+
+
+def zero_in(type: pa.DataType) -> Expression:
+    """Return a number type's 0."""
+    return settle(Literal(0, pa.int64()), type)
 
 
 def call(function: str, type: pa.DataType, *args: Expression) -> Call:
@@ -195,12 +217,12 @@ def unify(
     if comparing and bind.dialect == "sqlite":
         _refuse_mixed_storage(node, parts)
     if type == pa.null():
-        raise Refusal(node, node.sql(), "NULL alone has no type", "write CAST(NULL AS …)")
+        raise without_type(node)
     return [settle(part, type) for part in parts]
 
 
 def adapted(parts: Sequence[Expression], dialect: str, *, comparing: bool) -> list[Expression]:
-    """Let integer constants take the type of the numbers they meet, where the value allows.
+    """Return parts with integer constants in the type of the numbers they meet, if it holds them.
 
     DuckDB types them so beside integers; elsewhere it changes no comparison and saves casting
     the column.
@@ -217,7 +239,7 @@ def adapted(parts: Sequence[Expression], dialect: str, *, comparing: bool) -> li
 
 
 def is_integer(part: Expression) -> TypeGuard[Literal]:
-    """Return an integer constant."""
+    """True for an integer constant."""
     return isinstance(part, Literal) and part.type in INTEGERS and part.value is not None
 
 
@@ -233,13 +255,12 @@ def read_moments(node: exp.Expr, parts: Sequence[Expression]) -> list[Expression
     moments = [part.type for part in parts if pa.types.is_temporal(part.type)]
     if not moments:
         return list(parts)
-    return [_read_moment(node, part, moments[0]) for part in parts]
-
-
-def _read_moment(node: exp.Expr, part: Expression, type: pa.DataType) -> Expression:
-    if not isinstance(part, Literal) or not isinstance(part.value, str):
-        return part
-    return moment(node, part.value, type)
+    return [
+        moment(node, part.value, moments[0])
+        if isinstance(part, Literal) and isinstance(part.value, str)
+        else part
+        for part in parts
+    ]
 
 
 def moment(node: exp.Expr, text: str, type: pa.DataType) -> Literal:
@@ -264,7 +285,7 @@ def _no_common(node: exp.Expr, a: pa.DataType, b: pa.DataType) -> Refusal:
     why = f"{sql_name(a)} and {sql_name(b)} have no common type"
     if is_decimal(a) or is_decimal(b):
         why += " of at most 38 digits"
-    return Refusal(node, node.sql(), why, _CAST)
+    return refused(node, why, _CAST)
 
 
 def _refuse_mixed_storage(node: exp.Expr, parts: Iterable[Expression]) -> None:
@@ -281,4 +302,4 @@ def _refuse_mixed_storage(node: exp.Expr, parts: Iterable[Expression]) -> None:
     )
     if real and (large or wide):
         why = "SQLite compares BIGINT with REAL exactly, which is not taken"
-        raise Refusal(node, node.sql(), why, "write CAST(… AS REAL)")
+        raise refused(node, why, "write CAST(… AS REAL)")

@@ -5,8 +5,19 @@ from __future__ import annotations
 import pyarrow as pa
 from sqlglot import exp
 
-from joingraph.expressions.tree import Call, Expression, Literal
-from joingraph.expressions.types import FLOATS, INTEGERS, SIGNED, TIMESTAMP, is_number, sql_name
+from joingraph.expressions.tree import Expression, Literal
+from joingraph.expressions.types import (
+    DIALECTS,
+    FLOATS,
+    INTEGERS,
+    SIGNED,
+    TIMESTAMP,
+    UNSIGNED,
+    is_number,
+    operand_type,
+    sql_name,
+)
+from joingraph.sql.ddl.column_types import TYPES
 from joingraph.sql.functions.binding import (
     UNTYPED,
     Binder,
@@ -14,63 +25,78 @@ from joingraph.sql.functions.binding import (
     call,
     is_decimal,
     moment,
-    only,
-    required,
+    refused,
     settle,
+    zero_in,
 )
 from joingraph.sql.text.refusal import Refusal
 
 BOOL, TEXT, DATE = pa.bool_(), pa.string(), pa.date32()
 _ZONED = pa.timestamp("us", "UTC")
-_NAMED: dict[exp.DType, pa.DataType] = {
-    exp.DType.BOOLEAN: BOOL,
-    exp.DType.TINYINT: pa.int8(),
-    exp.DType.SMALLINT: pa.int16(),
-    exp.DType.INT: pa.int32(),
-    exp.DType.BIGINT: pa.int64(),
-    exp.DType.FLOAT: pa.float32(),
-    exp.DType.DOUBLE: pa.float64(),
-    exp.DType.VARCHAR: TEXT,
-    exp.DType.TEXT: TEXT,
-    exp.DType.BINARY: pa.binary(),
-    exp.DType.VARBINARY: pa.binary(),
-    exp.DType.DATE: DATE,
-    exp.DType.TIMESTAMP: TIMESTAMP,
-    exp.DType.TIMESTAMPNTZ: TIMESTAMP,
-    exp.DType.TIMESTAMPTZ: _ZONED,
+_COLUMNS_ONLY = (exp.DType.BLOB, exp.DType.DATETIME, exp.DType.TIMESTAMPLTZ)
+
+_NOT_SQLITE = ("spark", "duckdb", "postgres")
+_CAST: dict[str, str] = dict.fromkeys(DIALECTS, "cast")
+_CAST_NOT_SQLITE: dict[str, str] = dict.fromkeys(_NOT_SQLITE, "cast")
+_PARSE: dict[str, str] = dict.fromkeys(_NOT_SQLITE, "parse")
+_CAST_BOOLEAN: dict[str, str] = dict.fromkeys(("spark", "duckdb"), "cast")
+_KINDS = {
+    **dict.fromkeys(INTEGERS, "integer"),
+    **dict.fromkeys(FLOATS, "float"),
+    BOOL: "boolean",
+    TEXT: "text",
+    DATE: "date",
+    TIMESTAMP: "timestamp",
+    _ZONED: "zoned",
 }
-_UNSIGNED: dict[exp.DType, pa.DataType] = {
-    exp.DType.UTINYINT: pa.uint8(),
-    exp.DType.USMALLINT: pa.uint16(),
-    exp.DType.UINT: pa.uint32(),
-    exp.DType.UBIGINT: pa.uint64(),
-}
-_TO_INTEGER: dict[tuple[str, str], str] = {
-    ("spark", "float"): "cast_truncate",
-    ("spark", "decimal"): "cast_truncate",
-    ("duckdb", "float"): "cast_half_even",
-    ("duckdb", "decimal"): "cast_half_away",
-    ("postgres", "float"): "cast_half_even",
-    ("postgres", "decimal"): "cast_half_away",
-    ("sqlite", "float"): "cast_saturate",
-    ("sqlite", "string"): "cast_prefix",
+# (from, to) -> the function by which each dialect converts; one without an entry refuses.
+_CONVERSIONS: dict[tuple[str, str], dict[str, str]] = {
+    ("integer", "integer"): _CAST,
+    ("boolean", "integer"): _CAST,
+    ("text", "integer"): _PARSE | {"sqlite": "cast_prefix"},
+    ("float", "integer"): {
+        "spark": "cast_truncate",
+        "duckdb": "cast_half_even",
+        "postgres": "cast_half_even",
+        "sqlite": "cast_saturate",
+    },
+    ("decimal", "integer"): {
+        "spark": "cast_truncate",
+        "duckdb": "cast_half_away",
+        "postgres": "cast_half_away",
+    },
+    ("integer", "float"): _CAST,
+    ("boolean", "float"): _CAST_BOOLEAN,
+    ("text", "float"): _PARSE,
+    ("decimal", "float"): _CAST_NOT_SQLITE,
+    ("integer", "decimal"): _CAST_NOT_SQLITE,
+    ("boolean", "decimal"): _CAST_BOOLEAN,
+    ("text", "decimal"): _PARSE,
+    ("float", "decimal"): {"spark": "cast_shortest", "duckdb": "cast_scaled"},
+    ("decimal", "decimal"): _CAST_NOT_SQLITE,
+    ("integer", "text"): _CAST,
+    **{(kind, "text"): _CAST_NOT_SQLITE for kind in ("boolean", "decimal", "date", "timestamp")},
+    **{("text", kind): _PARSE for kind in ("boolean", "date", "timestamp", "zoned")},
+    ("date", "timestamp"): _CAST_NOT_SQLITE,
+    ("timestamp", "date"): _CAST_NOT_SQLITE,
 }
 
 
 def target_type(node: exp.Expr, dialect: str) -> pa.DataType:
     """Read the type that CAST names, as its dialect means it."""
-    named = required(node, "to")
+    named = node.args["to"]
     kind = named.this
     if kind == exp.DType.DECIMAL and dialect != "sqlite":
         return _decimal_type(named, dialect)
-    types = _NAMED | _UNSIGNED if dialect == "duckdb" else _NAMED
-    type = types.get(kind)
+    type = None if kind in _COLUMNS_ONLY else TYPES.get(kind)
+    if type in UNSIGNED and dialect != "duckdb":
+        type = None
     if type is None or named.expressions or named.args.get("nested"):
-        raise Refusal(node, node.sql(), f"CAST to {named.sql()} is not taken")
-    if dialect == "sqlite" and type not in (*SIGNED, *FLOATS, TEXT):
-        raise Refusal(node, node.sql(), "SQLite casts to INTEGER, REAL and TEXT")
+        raise refused(node, f"CAST to {named.sql()} is not taken")
     if dialect == "sqlite":
-        return pa.int64() if type in SIGNED else pa.float64() if type in FLOATS else type
+        if type not in (*SIGNED, *FLOATS, TEXT):
+            raise refused(node, "SQLite casts to INTEGER, REAL and TEXT")
+        return operand_type(type, dialect)
     if dialect == "spark" and type == _ZONED and kind == exp.DType.TIMESTAMPTZ:
         return TIMESTAMP  # sqlglot's name for Spark's TIMESTAMP
     return type
@@ -88,10 +114,9 @@ def _decimal_type(named: exp.Expr, dialect: str) -> pa.DataType:
 
 def bind_cast(node: exp.Expr, bind: Binder) -> Expression:
     """CAST(a AS t) and a::t; sqlglot reads Spark's CAST as a TRY_CAST that is not safe."""
-    only(node, "this", "to", "safe")
     lenient = bool(node.args.get("safe"))
     type = target_type(node, bind.dialect)
-    subject = bind.part(node, "this")
+    subject = bind(node.this)
     if subject == UNTYPED:
         return Literal(None, type)
     if isinstance(subject, Literal) and not lenient:
@@ -105,10 +130,10 @@ def bind_cast(node: exp.Expr, bind: Binder) -> Expression:
     name = conversion(subject.type, type, bind.dialect)
     if name is None or (lenient and bind.dialect not in ("spark", "duckdb")):
         names = f"{sql_name(subject.type)} to {sql_name(type)}"
-        raise Refusal(node, node.sql(), f"CAST from {names} is not taken in {bind.dialect}")
-    if lenient:
-        name = _lenient(node, name, type, bind.dialect)
-    return Call(name, (subject,), type)
+        raise refused(node, f"CAST from {names} is not taken in {bind.dialect}")
+    if lenient and name == "parse" and bind.dialect == "spark" and type in INTEGERS:
+        name = "parse_integer"
+    return call(f"try_{name}" if lenient else name, type, subject)
 
 
 def _fold(node: exp.Expr, literal: Literal, type: pa.DataType) -> Literal | None:
@@ -124,67 +149,25 @@ def _fold(node: exp.Expr, literal: Literal, type: pa.DataType) -> Literal | None
 
 def _to_boolean(node: exp.Expr, subject: Expression, dialect: str) -> Expression:
     if dialect == "postgres" and subject.type != pa.int32():
-        raise Refusal(node, node.sql(), "Postgres casts only INTEGER to BOOLEAN", "write a <> 0")
-    return call("not_equal", BOOL, subject, settle(Literal(0, pa.int64()), subject.type))
-
-
-def _lenient(node: exp.Expr, name: str, type: pa.DataType, dialect: str) -> str:
-    if name == "parse" and dialect == "spark" and type in INTEGERS:
-        return "try_parse_integer"
-    return f"try_{name}"
+        raise refused(node, "Postgres casts only INTEGER to BOOLEAN", "write a <> 0")
+    return call("not_equal", BOOL, subject, zero_in(subject.type))
 
 
 def conversion(source: pa.DataType, type: pa.DataType, dialect: str) -> str | None:
     """Name the function by which a dialect converts; None where it has, or we take, none."""
-    if type in INTEGERS:
-        return _to_integer(source, dialect)
-    if type in FLOATS:
-        return _to_float(source, type, dialect)
-    if is_decimal(type):
-        return _to_decimal(source, dialect)
-    if type == TEXT:
-        return _to_text(source, dialect)
-    if source == TEXT and dialect != "sqlite":
-        return "parse" if type == BOOL or pa.types.is_temporal(type) else None
-    return "cast" if {source, type} == {DATE, TIMESTAMP} and dialect != "sqlite" else None
+    if source in FLOATS and type in FLOATS:
+        narrowing = {"spark": "cast", "duckdb": "cast_finite"}
+        return narrowing.get(dialect) if source == pa.float64() else "cast"
+    return _CONVERSIONS.get((_kind(source), _kind(type)), {}).get(dialect)
 
 
-def _to_integer(source: pa.DataType, dialect: str) -> str | None:
-    if source in INTEGERS or source == BOOL:
-        return "cast"
-    if source == TEXT and dialect != "sqlite":
-        return "parse"
-    kind = "float" if source in FLOATS else "decimal" if is_decimal(source) else str(source)
-    return _TO_INTEGER.get((dialect, kind))
+def _kind(type: pa.DataType) -> str:
+    return "decimal" if is_decimal(type) else _KINDS.get(type, "")
 
 
-def _to_float(source: pa.DataType, type: pa.DataType, dialect: str) -> str | None:
-    if source == pa.float64():
-        return {"spark": "cast", "duckdb": "cast_finite"}.get(dialect)
-    if source in INTEGERS or source in FLOATS or (is_decimal(source) and dialect != "sqlite"):
-        return "cast"
-    if source == BOOL:
-        return "cast" if dialect in ("spark", "duckdb") else None
-    return "parse" if source == TEXT and dialect != "sqlite" else None
+_RULE = Rule(bind_cast, ("this", "to"), ("safe",))
 
-
-def _to_decimal(source: pa.DataType, dialect: str) -> str | None:
-    if source in INTEGERS or is_decimal(source):
-        return "cast"
-    if source in FLOATS:
-        return {"spark": "cast_shortest", "duckdb": "cast_scaled"}.get(dialect)
-    if source == BOOL:
-        return "cast" if dialect in ("spark", "duckdb") else None
-    return "parse" if source == TEXT else None
-
-
-def _to_text(source: pa.DataType, dialect: str) -> str | None:
-    if source in INTEGERS:
-        return "cast"
-    if dialect == "sqlite":
-        return None
-    is_plain = source in (BOOL, DATE, TIMESTAMP) or is_decimal(source)
-    return "cast" if is_plain else None
-
-
-RULES: dict[type[exp.Expr], Rule] = {exp.Cast: bind_cast, exp.TryCast: bind_cast}
+RULES: dict[type[exp.Expr], Rule] = {
+    exp.Cast: _RULE,
+    exp.TryCast: _RULE._replace(absent=("postgres", "sqlite")),
+}

@@ -14,11 +14,9 @@ from joingraph.sql.functions.binding import (
     call,
     fold,
     is_integer,
-    only,
-    required,
+    refused,
     unify,
 )
-from joingraph.sql.text.refusal import Refusal
 
 BOOL = pa.bool_()
 _COMPARISONS: dict[type[exp.Expr], str] = {
@@ -36,26 +34,18 @@ _TESTS = (*_COMPARISONS, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike, exp.N
 
 def bind_comparison(node: exp.Expr, bind: Binder) -> Expression:
     """a = b and its like; dialects disagree about a = b = c, so it needs parentheses."""
-    only(node, "this", "expression")
-    sides = [required(node, "this"), required(node, "expression")]
-    for side in sides:
-        if isinstance(side, _TESTS):
-            raise Refusal(
-                node, node.sql(), "dialects group such tests differently", "add parentheses"
-            )
-    if bind.dialect == "sqlite" and isinstance(sides[1], exp.Boolean):
+    sides = (node.this, node.expression)
+    if any(isinstance(side, _TESTS) for side in sides):
+        raise refused(node, "dialects group such tests differently", "add parentheses")
+    if bind.dialect == "sqlite" and isinstance(node.expression, exp.Boolean):
         why = "SQLite takes TRUE for a test after IS, for 1 elsewhere"
-        raise Refusal(node, node.sql(), why, "write IS TRUE, or = 1")
+        raise refused(node, why, "write IS TRUE, or = 1")
     return compare(node, _COMPARISONS[type(node)], [bind(side) for side in sides], bind)
 
 
 def compare(node: exp.Expr, function: str, sides: list[Expression], bind: Binder) -> Expression:
     """Compare two bound expressions in their common type."""
-    if sides == [UNTYPED, UNTYPED]:
-        sides = [Literal(None, BOOL), Literal(None, BOOL)]
-    if bind.dialect == "sqlite":
-        sides = _integers_for_booleans(sides)
-    return call(function, BOOL, *unify(node, sides, bind, comparing=True))
+    return call(function, BOOL, *_one_type(node, sides, bind))
 
 
 def _integers_for_booleans(sides: list[Expression]) -> list[Expression]:
@@ -65,68 +55,43 @@ def _integers_for_booleans(sides: list[Expression]) -> list[Expression]:
     return [call("cast", pa.int64(), side) if side.type == BOOL else side for side in sides]
 
 
-def bind_and(node: exp.Expr, bind: Binder) -> Expression:
-    """a AND b AND …, as one call."""
-    return call("and", BOOL, *(bind.boolean(each) for each in _operands(node)))
-
-
-def bind_or(node: exp.Expr, bind: Binder) -> Expression:
-    """a OR b OR …, as one call."""
-    return call("or", BOOL, *(bind.boolean(each) for each in _operands(node)))
-
-
-def _operands(node: exp.Expr) -> list[exp.Expr]:
-    only(node, "this", "expression")
-    assert isinstance(node, exp.Connector)
-    return list(node.flatten(unnest=False))
+def bind_connector(node: exp.Expr, bind: Binder) -> Expression:
+    """a AND b AND …, or a OR b OR …, as one call."""
+    return call(node.key, BOOL, *(bind.boolean(each) for each in node.flatten(unnest=False)))
 
 
 def bind_not(node: exp.Expr, bind: Binder) -> Expression:
     """NOT a."""
-    only(node, "this")
-    return negated(bind.boolean(required(node, "this")))
-
-
-def negated(condition: Expression) -> Expression:
-    """Turn a condition round."""
-    return call("not", BOOL, condition)
+    return call("not", BOOL, bind.boolean(node.this))
 
 
 def bind_is(node: exp.Expr, bind: Binder) -> Expression:
     """a IS NULL, a IS TRUE, a IS FALSE; sqlglot has PostgreSQL's IS NOT as one node."""
-    only(node, "this", "expression", "negate")
-    answer = _is(node, bind)
-    return negated(answer) if node.args.get("negate") else answer
-
-
-def _is(node: exp.Expr, bind: Binder) -> Expression:
-    subject, test = required(node, "this"), required(node, "expression")
+    test = node.expression
     if isinstance(test, exp.Null):
-        bound = bind(subject)
-        return call("is_null", BOOL, Literal(None, BOOL) if bound == UNTYPED else bound)
-    if isinstance(test, exp.Boolean):
-        return call("is_true" if test.this else "is_false", BOOL, bind.boolean(subject))
-    raise Refusal(node, node.sql(), "IS takes NULL, TRUE or FALSE", "write IS NOT DISTINCT FROM")
+        bound = bind(node.this)
+        answer = call("is_null", BOOL, Literal(None, BOOL) if bound == UNTYPED else bound)
+    elif isinstance(test, exp.Boolean):
+        answer = call("is_true" if test.this else "is_false", BOOL, bind.boolean(node.this))
+    else:
+        raise refused(node, "IS takes NULL, TRUE or FALSE", "write IS NOT DISTINCT FROM")
+    return call("not", BOOL, answer) if node.args.get("negate") else answer
 
 
 def bind_between(node: exp.Expr, bind: Binder) -> Expression:
     """a BETWEEN b AND c: a >= b AND a <= c."""
-    only(node, "this", "low", "high")
-    subject = bind.part(node, "this")
-    low = compare(node, "greater_equal", [subject, bind.part(node, "low")], bind)
-    high = compare(node, "less_equal", [subject, bind.part(node, "high")], bind)
+    subject = bind(node.this)
+    low = compare(node, "greater_equal", [subject, bind(node.args["low"])], bind)
+    high = compare(node, "less_equal", [subject, bind(node.args["high"])], bind)
     return call("and", BOOL, low, high)
 
 
 def bind_in(node: exp.Expr, bind: Binder) -> Expression:
     """a IN (b, c): one look-up for constants, else a = b OR a = c."""
-    if node.args.get("query") is not None:
-        raise Refusal(node, "IN (SELECT …)", "subqueries in conditions are not taken", "use a join")
-    only(node, "this", "expressions")
     members = [bind(each) for each in node.expressions]
     if not members:
-        raise Refusal(node, node.sql(), "the list is empty")
-    subject, *members = _one_type(node, [bind.part(node, "this"), *members], bind)
+        raise refused(node, "the list is empty")
+    subject, *members = _one_type(node, [bind(node.this), *members], bind)
     known = [each for each in members if each != Literal(None, each.type)]
     is_constant = all(isinstance(each, Literal) for each in known)
     if known and is_constant and subject.type not in FLOATS:
@@ -139,6 +104,7 @@ def bind_in(node: exp.Expr, bind: Binder) -> Expression:
 
 
 def _one_type(node: exp.Expr, parts: list[Expression], bind: Binder) -> list[Expression]:
+    """Bring values that are compared to one type."""
     if all(part == UNTYPED for part in parts):
         return [Literal(None, BOOL) for _ in parts]
     if bind.dialect == "sqlite":
@@ -150,17 +116,15 @@ def alternatives(node: exp.Expr, parts: list[Expression], bind: Binder) -> list[
     """Bring values of which one is chosen to one type; SQLite would choose the type by row."""
     kinds = {part.type in FLOATS for part in parts if part != UNTYPED}
     if bind.dialect == "sqlite" and len(kinds) > 1:
-        raise Refusal(
-            node, node.sql(), "in SQLite the type would differ by row", "write all as REAL: 2.0"
-        )
+        raise refused(node, "in SQLite the type would differ by row", "write all as REAL: 2.0")
     if bind.dialect == "duckdb" and _depends_on_order(parts):
         why = "DuckDB's type depends on the order of constants of different widths"
-        raise Refusal(node, node.sql(), why, "write CAST(… AS BIGINT)")
+        raise refused(node, why, "write CAST(… AS BIGINT)")
     return unify(node, parts, bind)
 
 
 def _depends_on_order(parts: list[Expression]) -> bool:
-    """Tell constants of several widths beside a column that each alone would adapt to.
+    """True for constants of several widths beside a column that each alone would adapt to.
 
     One constant beside UBIGINT and a shorter unsigned column decides by its place, too.
     """
@@ -174,8 +138,7 @@ def _depends_on_order(parts: list[Expression]) -> bool:
 
 def bind_case(node: exp.Expr, bind: Binder) -> Expression:
     """CASE WHEN c THEN v … ELSE e END and CASE x WHEN k THEN v … END."""
-    only(node, "this", "ifs", "default")
-    subject = bind.part(node, "this") if node.args.get("this") else None
+    subject = bind(node.this) if node.this else None
     tests: list[Expression] = []
     values: list[Expression] = []
     for branch in node.args["ifs"]:
@@ -185,7 +148,7 @@ def bind_case(node: exp.Expr, bind: Binder) -> Expression:
             if subject is None
             else compare(node, "equal", [subject, bind(when)], bind)
         )
-        values.append(bind(required(branch, "true")))
+        values.append(bind(branch.args["true"]))
     default = node.args.get("default")
     values.append(UNTYPED if default is None else bind(default))
     return choose(tests, alternatives(node, values, bind))
@@ -200,55 +163,56 @@ def choose(tests: list[Expression], values: list[Expression]) -> Expression:
 
 def bind_if(node: exp.Expr, bind: Binder) -> Expression:
     """IF(c, a, b): CASE WHEN c THEN a ELSE b END."""
-    only(node, "this", "true", "false")
-    test = bind.boolean(required(node, "this"))
-    other = UNTYPED if node.args.get("false") is None else bind.part(node, "false")
-    return choose([test], alternatives(node, [bind.part(node, "true"), other], bind))
+    test, other = bind.boolean(node.this), node.args.get("false")
+    values = [bind(node.args["true"]), UNTYPED if other is None else bind(other)]
+    return choose([test], alternatives(node, values, bind))
 
 
 def bind_coalesce(node: exp.Expr, bind: Binder) -> Expression:
     """The first of several that is not NULL."""
-    only(node, "this", "expressions")
-    parts = [bind.part(node, "this"), *(bind(each) for each in node.expressions)]
-    unified = alternatives(node, parts, bind)
-    return call("coalesce", unified[0].type, *unified)
+    parts = _arguments(node, bind)
+    return call("coalesce", parts[0].type, *parts)
 
 
 def bind_nullif(node: exp.Expr, bind: Binder) -> Expression:
     """NULLIF(a, b): NULL where a = b, else a."""
-    only(node, "this", "expression")
-    subject = bind.part(node, "this")
+    subject = bind(node.this)
     if subject == UNTYPED:
         return UNTYPED
-    same = compare(node, "equal", [subject, bind.part(node, "expression")], bind)
+    same = compare(node, "equal", [subject, bind(node.expression)], bind)
     return choose([same], [Literal(None, subject.type), subject])
 
 
 def bind_extreme(node: exp.Expr, bind: Binder) -> Expression:
     """GREATEST and LEAST: NULLs are left out, but in SQLite's MAX(a, b) one NULL makes it NULL."""
-    only(node, "this", "expressions", "ignore_nulls")
-    parts = [bind.part(node, "this"), *(bind(each) for each in node.expressions)]
-    parts = alternatives(node, parts, bind)
-    function = "greatest" if isinstance(node, exp.Greatest) else "least"
-    result = call(function, parts[0].type, *parts)
+    parts = _arguments(node, bind)
+    result = call(node.key, parts[0].type, *parts)
     if node.args.get("ignore_nulls"):
         return result
     missing = call("or", BOOL, *(call("is_null", BOOL, part) for part in parts))
     return choose([missing], [Literal(None, result.type), result])
 
 
+def _arguments(node: exp.Expr, bind: Binder) -> list[Expression]:
+    """Bind values of which one is chosen, in one type."""
+    return alternatives(node, [bind(each) for each in (node.this, *node.expressions)], bind)
+
+
+_CONNECTOR = Rule(bind_connector, ("this", "expression"))
+_EXTREME = Rule(bind_extreme, ("this",), ("expressions", "ignore_nulls"))
+
 RULES: dict[type[exp.Expr], Rule] = {
-    **dict.fromkeys(_COMPARISONS, bind_comparison),
-    exp.And: bind_and,
-    exp.Or: bind_or,
-    exp.Not: bind_not,
-    exp.Is: bind_is,
-    exp.Between: bind_between,
-    exp.In: bind_in,
-    exp.Case: bind_case,
-    exp.If: bind_if,
-    exp.Coalesce: bind_coalesce,
-    exp.Nullif: bind_nullif,
-    exp.Greatest: bind_extreme,
-    exp.Least: bind_extreme,
+    **dict.fromkeys(_COMPARISONS, Rule(bind_comparison, ("this", "expression"))),
+    exp.And: _CONNECTOR,
+    exp.Or: _CONNECTOR,
+    exp.Not: Rule(bind_not, ("this",)),
+    exp.Is: Rule(bind_is, ("this", "expression"), ("negate",)),
+    exp.Between: Rule(bind_between, ("this", "low", "high")),
+    exp.In: Rule(bind_in, ("this",), ("expressions",)),
+    exp.Case: Rule(bind_case, (), ("this", "ifs", "default")),
+    exp.If: Rule(bind_if, ("this", "true"), ("false",), absent=("postgres",)),
+    exp.Coalesce: Rule(bind_coalesce, ("this",), ("expressions",)),
+    exp.Nullif: Rule(bind_nullif, ("this", "expression")),
+    exp.Greatest: _EXTREME,
+    exp.Least: _EXTREME,
 }

@@ -14,7 +14,7 @@ from joingraph.sql.functions.binding import (
     call,
     moment,
     only,
-    required,
+    refused,
     settle,
 )
 from joingraph.sql.text.refusal import Refusal
@@ -34,27 +34,22 @@ _FIELDS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 
 def bind_field(node: exp.Expr, bind: Binder) -> Expression:
     """YEAR(d), MONTH(d), DAY(d), HOUR(t), MINUTE(t), SECOND(t)."""
-    only(node, "this")
     name = "DAY" if isinstance(node, exp.DayOfMonth) else node.key.upper()
-    subject = required(node, "this")
-    if isinstance(subject, exp.TsOrDsToDate):  # sqlglot's own addition
-        subject = required(subject, "this")
-    return _field(node, name, bind_moment(subject, bind), bind)
+    return _field(name, bind_moment(_without_wrapper(node.this), bind), bind)
 
 
 def bind_extract(node: exp.Expr, bind: Binder) -> Expression:
     """EXTRACT(YEAR FROM d)."""
-    only(node, "this", "expression")
-    name = required(node, "this").name.upper()
+    name = node.this.name.upper()
     if name not in _FIELDS:
-        raise Refusal(node, node.sql(), f"EXTRACT takes {', '.join(_FIELDS)}")
-    subject = bind_moment(required(node, "expression"), bind)
+        raise refused(node, f"EXTRACT takes {', '.join(_FIELDS)}")
+    subject = bind_moment(node.expression, bind)
     if name == "SECOND" and bind.dialect in ("spark", "postgres"):
         return call("second_exact", pa.decimal128(8, 6), settle(subject, TIMESTAMP))
-    return _field(node, name, subject, bind)
+    return _field(name, subject, bind)
 
 
-def _field(node: exp.Expr, name: str, subject: Expression, bind: Binder) -> Expression:
+def _field(name: str, subject: Expression, bind: Binder) -> Expression:
     if name in ("HOUR", "MINUTE", "SECOND"):
         subject = settle(subject, TIMESTAMP)
     types = {"spark": pa.int32(), "duckdb": pa.int64(), "postgres": pa.decimal128(10, 0)}
@@ -67,19 +62,20 @@ def bind_moment(node: exp.Expr, bind: Binder) -> Expression:
 
 
 def as_moment(node: exp.Expr, bound: Expression) -> Expression:
-    """Take what a node was bound to as a date or timestamp, or refuse it."""
+    """Return what a node was bound to as a date or timestamp, or refuse it."""
     if bound == UNTYPED:
         return Literal(None, TIMESTAMP)
     if bound.type in (DATE, TIMESTAMP):
         return bound
     if pa.types.is_timestamp(bound.type):
-        raise Refusal(node, node.sql(), "the answer depends on the session's time zone")
-    raise Refusal(
-        node,
-        node.sql(),
-        f"a DATE or TIMESTAMP is needed here, this is {sql_name(bound.type)}",
-        "write CAST(… AS DATE)",
-    )
+        raise by_session(node)
+    why = f"a DATE or TIMESTAMP is needed here, this is {sql_name(bound.type)}"
+    raise refused(node, why, "write CAST(… AS DATE)")
+
+
+def by_session(node: exp.Expr) -> Refusal:
+    """Return the refusal of what another session would compute otherwise."""
+    return refused(node, "the answer depends on the session's time zone")
 
 
 def bind_date(node: exp.Expr, bind: Binder) -> Expression:
@@ -89,8 +85,7 @@ def bind_date(node: exp.Expr, bind: Binder) -> Expression:
 
 def bind_to_date(node: exp.Expr, bind: Binder) -> Expression:
     """TO_DATE(x): CAST(x AS DATE)."""
-    only(node, "this", "safe")
-    subject = bind.part(node, "this")
+    subject = bind(node.this)
     if isinstance(subject, Literal) and isinstance(subject.value, str):
         return moment(node, subject.value, DATE)
     if subject.type == pa.string():
@@ -100,26 +95,26 @@ def bind_to_date(node: exp.Expr, bind: Binder) -> Expression:
 
 def bind_days_between(node: exp.Expr, bind: Binder) -> Expression:
     """DATEDIFF(late, early) in Spark, DATE_DIFF('day', early, late) in DuckDB: days."""
-    only(node, "this", "expression", "unit", "date_part_boundary")
     unit = node.args.get("unit")
     if (unit is None) != (bind.dialect == "spark") or (unit is not None and unit.name != "DAY"):
-        raise Refusal(node, node.sql(), "only differences in days are taken")
-    parts = [_without_wrapper(required(node, name)) for name in ("this", "expression")]
+        raise refused(node, "only differences in days are taken")
+    parts = [_without_wrapper(each) for each in (node.this, node.expression)]
     type = pa.int32() if bind.dialect == "spark" else pa.int64()
     return call("days_between", type, *(bind_date(part, bind) for part in parts))
 
 
 def _without_wrapper(node: exp.Expr) -> exp.Expr:
-    return required(node, "this") if isinstance(node, exp.TsOrDsToDate) else node
+    """Remove the TO_DATE that sqlglot puts around what a function takes for a date."""
+    return node.this if isinstance(node, exp.TsOrDsToDate) else node
 
 
 def bind_interval(node: exp.Expr, bind: Binder) -> Expression:
     """moment + INTERVAL 3 DAY, INTERVAL 3 DAY + moment, moment - INTERVAL 3 DAY."""
-    left, right = required(node, "this"), required(node, "expression")
+    left, right = node.this, node.expression
     if isinstance(left, exp.Interval) and isinstance(node, exp.Add):
         left, right = right, left
     if not isinstance(right, exp.Interval) or not isinstance(node, exp.Add | exp.Sub):
-        raise Refusal(node, node.sql(), "an interval is added to or taken from a date or timestamp")
+        raise refused(node, "an interval is added to or taken from a date or timestamp")
     unit, count = interval_length(right)
     if isinstance(node, exp.Sub):
         count = -count
@@ -138,7 +133,7 @@ def shift(node: exp.Expr, sides: list[Expression], bind: Binder) -> Expression:
     if is_known and a.type == b.type == DATE and not adding and bind.dialect != "spark":
         return call("days_between", pa.int64() if bind.dialect == "duckdb" else pa.int32(), a, b)
     names = f"{sql_name(a.type)} and {sql_name(b.type)}"
-    raise Refusal(node, node.sql(), f"{names} do not go together", "DATEDIFF gives days")
+    raise refused(node, f"{names} do not go together", "DATEDIFF gives days")
 
 
 def bind_moment_zoned(node: exp.Expr, bind: Binder) -> Expression:
@@ -153,13 +148,13 @@ def moved(
     """Move a date or timestamp by some units; in Spark a date moved by days is a date."""
     unit, count = interval
     if bind.dialect == "sqlite":
-        raise Refusal(node, node.sql(), "SQLite has no intervals")
+        raise refused(node, "SQLite has no intervals")
     if bind.dialect == "spark" and subject.type == DATE:
         if unit not in _DAYS:
-            raise Refusal(node, node.sql(), "the answer depends on the session's time zone")
+            raise by_session(node)
         return call("add_days", DATE, subject, Literal(count * _DAYS[unit], pa.int64()))
     if subject.type not in (DATE, TIMESTAMP) and unit in _DAYS:
-        raise Refusal(node, node.sql(), "the answer depends on the session's time zone")
+        raise by_session(node)
     if subject.type == DATE:
         subject = settle(subject, TIMESTAMP)
     return call("add_micros", subject.type, subject, Literal(count * _MICROS[unit], pa.int64()))
@@ -172,35 +167,38 @@ def interval_length(interval: exp.Interval) -> tuple[str, int]:
     name = unit.name.upper() if isinstance(unit, exp.Expr) else ""
     digits = count.name if isinstance(count, exp.Literal) else ""
     if name not in _MICROS or not digits.removeprefix("-").isdigit():
-        why = f"an interval is a whole constant of {', '.join(_MICROS)}"
-        raise Refusal(interval, interval.sql(), why)
+        raise refused(interval, f"an interval is a whole constant of {', '.join(_MICROS)}")
     return name, int(digits)
 
 
 def bind_date_add(node: exp.Expr, bind: Binder) -> Expression:
     """DATE_ADD(d, 3) and DATE_SUB(d, 3) in Spark, DATE_ADD(d, INTERVAL 3 DAY) in DuckDB."""
-    only(node, "this", "expression", "unit")
-    amount = required(node, "expression")
+    amount = node.expression
     if isinstance(amount, exp.Interval) and bind.dialect == "duckdb":
-        subject = bind_moment_zoned(required(node, "this"), bind)
+        subject = bind_moment_zoned(node.this, bind)
         return moved(node, subject, interval_length(amount), bind)
     unit = node.args.get("unit")
     if isinstance(amount, exp.Interval) or (unit is not None and unit.name.upper() != "DAY"):
-        raise Refusal(node, node.sql(), "only whole days are added", "write d + INTERVAL …")
+        raise refused(node, "only whole days are added", "write d + INTERVAL …")
     days = bind.number(amount)
     if days.type not in INTEGERS or days.type == pa.int64():
-        raise Refusal(node, node.sql(), f"INT days are needed, this is {sql_name(days.type)}")
-    return call("add_days", DATE, bind_date(required(node, "this"), bind), days)
+        raise refused(node, f"INT days are needed, this is {sql_name(days.type)}")
+    return call("add_days", DATE, bind_date(node.this, bind), days)
 
+
+# Where a function is not the dialect's own, or its meaning there is not certain.
+_ONLY_SPARK = ("duckdb", "postgres", "sqlite")
+_NO_DATES = ("postgres", "sqlite")
+_TWO_DATES = ("this", "expression")
+_FIELD_KINDS = (exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.Hour, exp.Minute, exp.Second)
 
 RULES: dict[type[exp.Expr], Rule] = {
-    **dict.fromkeys(
-        (exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.Hour, exp.Minute, exp.Second),
-        bind_field,
+    **dict.fromkeys(_FIELD_KINDS, Rule(bind_field, ("this",), absent=_NO_DATES)),
+    exp.Extract: Rule(bind_extract, ("this", "expression"), absent=("sqlite",)),
+    exp.TsOrDsToDate: Rule(bind_to_date, ("this",), ("safe",), absent=_ONLY_SPARK),
+    exp.DateDiff: Rule(
+        bind_days_between, _TWO_DATES, ("unit", "date_part_boundary"), absent=_NO_DATES
     ),
-    exp.Extract: bind_extract,
-    exp.TsOrDsToDate: bind_to_date,
-    exp.DateDiff: bind_days_between,
-    exp.TsOrDsAdd: bind_date_add,
-    exp.DateAdd: bind_date_add,
+    exp.TsOrDsAdd: Rule(bind_date_add, _TWO_DATES, ("unit",), absent=_ONLY_SPARK),
+    exp.DateAdd: Rule(bind_date_add, _TWO_DATES, ("unit",), absent=_NO_DATES),
 }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from joingraph.common.errors import ViewError
 from joingraph.sql.text.parse import check_text, parse_one
@@ -44,13 +45,8 @@ def declarations(text: str, dialect: str) -> dict[str, str]:
 
 def statements(text: str, dialect: str) -> Iterator[str]:
     """Cut a text at the semicolons between its statements; comments around them are left out."""
-    found: list[Token] = []
-    for token in [
-        *sqlglot.tokenize(check_text(text), read=dialect),
-        Token(TokenType.SEMICOLON, ";"),
-    ]:
-        if token.token_type is not TokenType.SEMICOLON:
-            found.append(token)
-        elif found:
-            yield text[found[0].start : found[-1].end + 1]
-            found = []
+    tokens = sqlglot.tokenize(check_text(text), read=dialect)
+    for is_end, group in groupby(tokens, lambda each: each.token_type is TokenType.SEMICOLON):
+        if not is_end:
+            words = list(group)
+            yield text[words[0].start : words[-1].end + 1]

@@ -23,7 +23,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from joingraph.common.errors import ViewError
 from joingraph.common.names import is_unicode, quoted, short_repr
-from joingraph.sql.text.place import offset, pointed, printable
+from joingraph.sql.text.place import describe, offset, pointed, printable
+from joingraph.sql.text.refusal import Refusal
 
 DIALECTS = ("spark", "duckdb", "postgres", "sqlite")
 SQL_CHARS_MAX = 200_000  # which are read in a second, whatever they are
@@ -94,7 +95,7 @@ def check_dialect(dialect: object) -> None:
 
 
 def too_deep() -> ViewError:
-    """Make the error for SQL that nests deeper than we follow."""
+    """Return the error for SQL that nests deeper than we follow."""
     return ViewError(
         f"the SQL nests deeper than can be followed; {NESTING_MAX} levels of parentheses, CASE "
         "and subqueries are taken, name the inner ones in a WITH clause"
@@ -115,15 +116,23 @@ def check_text(sql: object) -> str:
 
 
 @contextmanager
-def uncollected() -> Generator[None]:
-    """Pause the garbage collector: while SQL is bound, all nodes are alive, and it walks them all.
+def binding(sql: object, dialect: str, subject: str = "") -> Generator[None]:
+    """Raise what is refused while SQL is bound as a ViewError about a subject, with its place.
 
-    A condition of 9,000 terms has half a million of them: 0.9 s with the collector, 0.5 without.
+    Meanwhile the garbage collector pauses: all nodes are alive, and it would walk them all. A
+    condition of 9,000 terms has half a million of them: 0.9 s with the collector, 0.5 without.
     """
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
+    except Refusal as refusal:
+        assert isinstance(sql, str), "only a text is parsed"
+        raise ViewError(f"{subject}{describe(refusal, sql, dialect)}") from None
+    except ViewError as error:
+        raise ViewError(f"{subject}{error}") from None
+    except RecursionError:
+        raise ViewError(f"{subject}{too_deep()}") from None
     finally:
         if enabled:
             gc.enable()
@@ -174,7 +183,7 @@ def _bounded(parser: type[Parser]) -> type[Parser]:
             super()._retreat(index)
 
         def _warn_unsupported(self) -> None:
-            """Say nothing: what sqlglot does not know is refused by name."""
+            """Log no warning: what sqlglot does not know is refused by name."""
 
     return Bounded
 
@@ -232,10 +241,9 @@ def _check_numbers(tokens: list[Token], sql: str) -> None:
 def _check_join_conditions(tokens: list[Token], sql: str) -> None:
     """Refuse ON and USING with nothing behind, which sqlglot takes for ON TRUE."""
     ends = [*(token.token_type for token in tokens[1:]), TokenType.SEMICOLON]
-    for token, following in zip(tokens, ends, strict=True):
-        if token.token_type == TokenType.ON and following in _NO_CONDITION:
-            raise ViewError(pointed("ON has no condition", sql, token.start))
     for token, one, two in zip(tokens, ends, [*ends[1:], TokenType.SEMICOLON], strict=True):
+        if token.token_type == TokenType.ON and one in _NO_CONDITION:
+            raise ViewError(pointed("ON has no condition", sql, token.start))
         is_empty = one in _NO_CONDITION or (one, two) == (TokenType.L_PAREN, TokenType.R_PAREN)
         if token.token_type == TokenType.USING and is_empty:
             raise ViewError(pointed("USING names no columns", sql, token.start))
@@ -273,33 +281,15 @@ def balanced(root: exp.Expr) -> exp.Expr:
         if isinstance(node, (exp.And, exp.Or)) and type(node.parent) is not type(node)
     ]
     for top in tops:
-        kind = type(top)
-        terms = list(chain(top, kind))
-        if len(terms) > 2:
-            left, right = (
-                _halve(terms[: len(terms) // 2], kind),
-                _halve(terms[len(terms) // 2 :], kind),
-            )
-            top.set("this", left)
-            top.set("expression", right)
+        terms = list(top.flatten(unnest=False))
+        middle = len(terms) // 2
+        top.set("this", _joined(terms[:middle], type(top)))
+        top.set("expression", _joined(terms[middle:], type(top)))
     return root
 
 
-def chain(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
-    """List the terms of a chain of one operator in written order, without recursion."""
-    terms: list[exp.Expr] = []
-    waiting = [node]
-    while waiting:
-        each = waiting.pop()
-        if type(each) is kind:
-            waiting += [each.args["expression"], each.args["this"]]
-        else:
-            terms.append(each)
-    return terms
-
-
-def _halve(terms: list[exp.Expr], kind: type[exp.Expr]) -> exp.Expr:
+def _joined(terms: list[exp.Expr], kind: type[exp.Expr]) -> exp.Expr:
     if len(terms) == 1:
         return terms[0]
     middle = len(terms) // 2
-    return kind(this=_halve(terms[:middle], kind), expression=_halve(terms[middle:], kind))
+    return kind(this=_joined(terms[:middle], kind), expression=_joined(terms[middle:], kind))

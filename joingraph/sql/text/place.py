@@ -23,7 +23,7 @@ def describe(refusal: Refusal, sql: str, dialect: str) -> str:
 
 
 def pointed(sentence: str, sql: str, at: int) -> str:
-    """Put a place before a sentence, and the offending line with a caret below it."""
+    """Return a sentence with its place before it, the offending line and a caret below it."""
     start = sql.rfind("\n", 0, at) + 1
     line = sql.count("\n", 0, at) + 1
     end = sql.find("\n", at)
@@ -57,7 +57,7 @@ def _ended(sentence: str) -> str:
 
 
 def _keyword(what: str) -> str:
-    """Take the word to look for out of a construct's name: of LEFT JOIN, of current_date()."""
+    """Return the word to look for, from a construct's name: LEFT JOIN, current_date()."""
     word = what.split(" ")[0]
     if word.startswith((":", "?")):
         return word[0]

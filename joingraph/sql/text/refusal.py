@@ -34,3 +34,8 @@ class Mistake(Refusal):
     def sentence(self) -> str:
         """Return what is wrong, in the words of the rule that found it."""
         return self.what
+
+
+def word_of(arg: str) -> str:
+    """Write the name of a part of sqlglot's nodes as SQL does: except_ is EXCEPT."""
+    return arg.rstrip("_").replace("_", " ").upper()

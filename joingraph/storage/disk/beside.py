@@ -28,9 +28,7 @@ from joingraph.storage.disk.files import Stale
 from joingraph.storage.disk.folder import Folder
 
 LOOKS_MAX = 1_000  # after each of them the writer had removed or renamed a file
-PATIENCE_S = (
-    60.0  # after which a reader gives up too, but for large graphs it looks LOOKS_MIN times
-)
+PATIENCE_S = 60.0  # after which it gives up as well, once it has looked LOOKS_MIN times
 LOOKS_MIN = 3
 PAUSE_S = 0.001
 Read = TypeVar("Read")
@@ -38,15 +36,15 @@ Read = TypeVar("Read")
 
 def look_again(folder: Folder, read: Callable[[], Read]) -> Read:
     """Return what `read` returns, tried again as long as the folder changes under it."""
-    seen: list[tuple[str, int]] | None = None
+    names: list[tuple[str, int]] | None = None
     looks, end = 0, time.monotonic() + PATIENCE_S
     while True:
         looks += 1
         try:
             return read()
         except Stale as error:
-            before, seen = seen, folder.look() if folder.path.is_dir() else []
-            if seen == before:
+            before, names = names, folder.look() if folder.path.is_dir() else []
+            if names == before:
                 raise
             if looks >= LOOKS_MAX or (looks >= LOOKS_MIN and time.monotonic() > end):
                 raise StoreError(

@@ -13,10 +13,11 @@ import logging
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import pyarrow as pa
 
+from joingraph.common.closing import on_error
 from joingraph.common.errors import StoreError
 from joingraph.common.forks import FORKS
 from joingraph.common.unreadable import UNREADABLE
@@ -28,7 +29,7 @@ from joingraph.storage.disk.files import File, Stale, doing
 from joingraph.storage.disk.folder import Folder, Identity
 from joingraph.storage.disk.lock import take_lock
 from joingraph.storage.disk.log import Log
-from joingraph.storage.disk.log_reader import LogReader, Place, Step
+from joingraph.storage.disk.log_reader import LogReader, Step
 from joingraph.storage.disk.new_folder import begin, is_new
 from joingraph.storage.disk.owner import Owner, footer_of, identity_of
 from joingraph.storage.disk.segment import read_found
@@ -50,13 +51,10 @@ class Disk:
     def __init__(self, folder: Folder, owner: Owner, lock: File | None) -> None:
         self.folder, self.owner, self.lock = folder, owner, lock
         self.found = Snapshot(folder, newest(folder))
-        try:
+        with on_error(self.found.close):
             self.identity = identity_of(self.found, owner)
             state = State.from_json(self.found.footer.get("state"))
             self.reader = LogReader(folder, self.identity, first_wanted(folder, self.found, state))
-        except BaseException:
-            self.found.close()
-            raise
         self._same_view = self.found.number + 1  # the last segment known to be of this view
         self.log: Log | None = None
         self._answers: dict[int, tuple[int, int]] = {}  # of records that hold view diffs
@@ -102,11 +100,8 @@ class Disk:
         """
         number = newest(self.folder)
         if number >= first - 1 and number != self.found.number:
-            snapshot = Snapshot(self.folder, number)
-            try:
+            with closing(Snapshot(self.folder, number)) as snapshot:
                 identity_of(snapshot, self.owner)
-            finally:
-                snapshot.close()
         self._same_view = first
 
     @property
@@ -122,14 +117,6 @@ class Disk:
         """Return how long the log is that a reader has before it."""
         firsts = [each for each in self.folder.segments() if each >= self.reader.place.first]
         return sum(map(self.folder.size, firsts))
-
-    def go_back(self, place: Place) -> None:
-        """Read the records behind a place again, next time."""
-        self.reader.place = place
-
-    def is_at_end(self) -> bool:
-        """True if a reader has seen all that the writer has logged."""
-        return self.reader.is_at_end()
 
     def begin_writing(self, durability: str) -> None:
         """Take the log over behind the last record, once all were replayed."""
@@ -225,7 +212,7 @@ class Disk:
         """Begin a new segment; gives the number of the last record before it."""
         self.writing.rotate()
         self._rotated_at = self._logged
-        return self.writing.number
+        return self.writing.end.number
 
     @property
     def size(self) -> int:
@@ -239,17 +226,16 @@ class Disk:
 
     def write(self, state: State, number: int, blocks: Iterable[Block]) -> None:
         """Write the snapshot after a record, with what sources may ask for again."""
-        self._write(footer_of(self.owner, self.identity, state), state, number, blocks)
+        self._write(self.owner, state, number, blocks)
 
-    def _write(
-        self, footer: dict[str, Any], state: State, number: int, blocks: Iterable[Block]
-    ) -> None:
+    def _write(self, owner: Owner, state: State, number: int, blocks: Iterable[Block]) -> None:
         wanted = [each.last for each in state.positions.sources.values() if each.last]
         answers = [
             Block(f"{ANSWER}{each.number}", [to_stream(self.changes(each.number))])
             for each in wanted
             if self.has_changes(each.number)
         ]
+        footer = footer_of(owner, self._identity_for(owner), state)
         write_snapshot(self.folder, number, footer, [*answers, *blocks])
 
     def hand_over(self, owner: Owner, state: State, blocks: Iterable[Block]) -> None:
@@ -259,20 +245,19 @@ class Disk:
         must not stay: what is logged next is of the view before.
         """
         number = self.begin()
-        footer = footer_of(owner, self._identity_for(owner), state)
         try:
-            self._write(footer, state, number, blocks)
+            self._write(owner, state, number, blocks)
         except StoreError:
-            self._unwrite(number)
+            with suppress(StoreError):  # the log has failed then
+                self._unwrite(number)
             raise
 
     def _unwrite(self, number: int) -> None:
-        """Remove a snapshot, perhaps renamed already, or log nothing more behind it."""
-        try:
-            files.unlink(self.folder.snapshot(number))
+        """Remove a snapshot, perhaps renamed already; until it is gone, nothing is logged."""
+        path = self.folder.snapshot(number)
+        with self.writing.failing(f"{path} could not be removed"):
+            files.unlink(path)
             files.sync_folder(self.folder.path)
-        except StoreError as error:
-            self.writing.fail(str(error))
 
     def take_over(self, owner: Owner) -> bool:
         """Go on with the view the folder has been handed over to; False if it was not."""
@@ -280,6 +265,7 @@ class Disk:
         with closing(Snapshot(self.folder, number)) as found:
             if found.footer.get("digest") != identity.view.hex():
                 return False
+        files.sync_folder(self.folder.path)  # after an interrupt its name may not be on the disk
         self.owner, self.identity = owner, identity
         try:
             self.use(number)
@@ -312,13 +298,15 @@ class Disk:
         since = change if change > self.found.number else 0
         return Moment(self.path, self.found.number, since, self.identity.graph)
 
-    def forget(self, before: int) -> None:
+    def forget(self, before: int) -> StoreError | None:
         """Remove the log's segments that neither the snapshot nor a subscriber needs."""
-        oldest = self.writing.forget(min(before, self.found.number + 1))
+        failure = self.writing.forget(min(before, self.found.number + 1))
+        oldest = self.writing.oldest
         if oldest > self._oldest:
             for number in [n for n, at in self._answers.items() if at[0] < oldest]:
                 del self._answers[number]
             self._oldest = oldest
+        return failure
 
     def close(self, *, complete: bool) -> None:
         """Let go of the folder; once more, if acknowledged records could not be written."""
@@ -349,13 +337,10 @@ def open_disk(path: Path, owner: Owner, *, readonly: bool) -> Disk:
     with doing("create", path):
         path.mkdir(mode=0o700, exist_ok=True)
     lock = take_lock(path)
-    try:
+    with on_error(lock.close):
         if is_new(folder):
             begin(folder, owner)
         return Disk(folder, owner, lock)
-    except BaseException:
-        lock.close()
-        raise
 
 
 def newest(folder: Folder) -> int:

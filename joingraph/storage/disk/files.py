@@ -145,16 +145,11 @@ def write(file: File, parts: Sequence[Any], path: Path) -> None:
     left = [memoryview(part).cast("B") for part in parts if len(memoryview(part))]
     with doing("write", path):
         while left:
-            written = write_some(file.fileno(), left[:PARTS_MAX])
+            written = os.writev(file.fileno(), left[:PARTS_MAX])
             while left and written >= len(left[0]):
                 written -= len(left.pop(0))
             if written:
                 left[0] = left[0][written:]
-
-
-def write_some(descriptor: int, parts: Sequence[memoryview]) -> int:
-    """Write as much as the system takes at once."""
-    return os.writev(descriptor, parts)
 
 
 def sync(file: File, path: Path) -> None:
@@ -179,6 +174,17 @@ def cut(file: File, length: int, path: Path) -> None:
     """Take away a file's end."""
     with doing("shorten", path, file):
         os.ftruncate(file.fileno(), length)
+
+
+def try_unlink(path: Path) -> StoreError | None:
+    """Remove a file, if it is there; return the system's failure, and raise what is not its own."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        if is_foreign(error):
+            raise
+        return StoreError(f"cannot remove {path}: {error.strerror or error}")
+    return None
 
 
 def unlink(path: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import RLock
 from weakref import WeakSet
 
+from joingraph.common.closing import on_error
 from joingraph.common.errors import StoreError
 from joingraph.common.forks import FORKS
 from joingraph.storage.disk.files import File, doing
@@ -54,12 +55,8 @@ def take_lock(folder: Path) -> File:
     path = folder / "lock"
     with doing("open", path):
         file = HELD.open(path)
-    try:
-        with doing("lock", path):
-            claim(file.fileno(), folder)
-    except StoreError:
-        file.close()
-        raise
+    with on_error(file.close), doing("lock", path):
+        claim(file.fileno(), folder)
     return file
 
 

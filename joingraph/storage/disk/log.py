@@ -18,12 +18,14 @@ from then on the log takes nothing, until the folder is opened again.
 
 from __future__ import annotations
 
-import contextlib
+from collections.abc import Generator
+from contextlib import closing, contextmanager, suppress
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, NamedTuple
 
 from joingraph.common.atomic_file import replacing
+from joingraph.common.closing import on_error
 from joingraph.common.errors import StoreError
 from joingraph.storage.disk import files
 from joingraph.storage.disk.files import File
@@ -73,28 +75,14 @@ class Log:
         failure = self.end.file.failure
         return self._failed or (None if failure is None else str(failure))
 
-    @property
-    def number(self) -> int:
-        """The number of the last record."""
-        return self.end.number
-
-    def begin(self, first: int) -> None:
-        """Make a segment and go on in it."""
-        file = self._new_segment(first)
-        self._enter(End(first, file, HEADER.size, 0, 0, first - 1, "", 0))
-        self._firsts = [first]
-
     def resume(self, first: int, number: int, size: int) -> None:
         """Go on behind the last whole record of a segment, cutting off what is torn."""
         path = self.folder.segment(first)
         file = files.append_to(path)
-        try:
+        with on_error(file.close):
             if files.size(file, path) > size:
                 files.cut(file, size, path)
             files.sync(file, path)
-        except StoreError:
-            file.close()
-            raise
         self._durable = number
         self._enter(End(first, file, size, 0, 0, number, "", 0))
         self._firsts = self.folder.segments()
@@ -104,17 +92,6 @@ class Log:
         with self._flush:
             old, self.end = self.end.file, end
             old.close()
-
-    def _new_segment(self, first: int) -> File:
-        """Write a segment's header under another name, then give it its own."""
-        path = self.folder.segment(first)
-        new = path.with_name(path.name + ".new")
-        files.unlink(new)
-        with files.doing("rename", new), replacing(path, new=new):
-            file = files.create(new)
-            files.write(file, [write_header(first, self.identity)], new)
-            files.sync(file, new)
-        return file
 
     def append(self, record: Record) -> int:
         """Write a record behind the others; gives its number.
@@ -222,8 +199,8 @@ class Log:
         been quicker to flush.
         """
         while self._is_asked.get():
-            with self._flush, contextlib.suppress(StoreError):
-                if self._durable < self.number and self.failed is None:
+            with self._flush, suppress(StoreError):
+                if self._durable < self.end.number and self.failed is None:
                     self._sync_once()
 
     def _sync_once(self) -> None:
@@ -236,7 +213,7 @@ class Log:
         """Go on in a new segment; the old one says that there is one."""
         self._get_ready()
         self._is_rotating = True
-        self._new_segment(self.end.number + 2).close()
+        new_segment(self.folder, self.end.number + 2, self.identity)
         self._append(Record("rotate", 0, {}))
         self._enter_next()
         self._is_rotating = False
@@ -251,16 +228,23 @@ class Log:
         if self._firsts[-1] != first:
             self._firsts.append(first)
 
-    def forget(self, before: int) -> int:
-        """Remove segments all of whose records have smaller numbers; gives the oldest left.
+    @property
+    def oldest(self) -> int:
+        """The first segment that is still there."""
+        return self._firsts[0]
+
+    def forget(self, before: int) -> StoreError | None:
+        """Remove segments all of whose records have smaller numbers; return why one stays.
 
         It is called after every batch, so what is left goes then.
         """
         for _ in range(REMOVED_AT_ONCE):
             if len(self._firsts) > 1 and self._firsts[1] <= before:
-                files.unlink(self.folder.segment(self._firsts[0]))
+                failure = files.try_unlink(self.folder.segment(self.oldest))
+                if failure is not None:
+                    return failure
                 del self._firsts[0]
-        return self._firsts[0]
+        return None
 
     def check(self) -> None:
         """Refuse to go on after a failure."""
@@ -273,6 +257,13 @@ class Log:
     def fail(self, why: str) -> None:
         """Take nothing more: memory and disk may differ."""
         self._failed = self._failed or why
+
+    @contextmanager
+    def failing(self, why: str) -> Generator[None]:
+        """Take nothing more, unless what is done within comes to its end."""
+        before, self._failed = self._failed, self._failed or why
+        yield
+        self._failed = before
 
     def close(self) -> None:
         """Say that nothing came after, and let go of the file.
@@ -310,3 +301,13 @@ class Log:
         self.fail("the process that writes it has forked this one")
         self._writing, self._held, self._flusher, self._flush = None, [], None, Lock()
         self.end.file.close()
+
+
+def new_segment(folder: Folder, first: int, identity: Identity) -> None:
+    """Write a segment's header under another name, then give it its own."""
+    path = folder.segment(first)
+    new = path.with_name(path.name + ".new")
+    files.unlink(new)
+    with files.doing("rename", new), replacing(path, new=new), closing(files.create(new)) as file:
+        files.write(file, [write_header(first, identity)], new)
+        files.sync(file, new)

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from joingraph.common.closing import on_error
 from joingraph.common.errors import StoreError
 from joingraph.storage.disk import files
 from joingraph.storage.disk.files import File, Stale, doing
@@ -58,14 +59,11 @@ class LogReader:
     def __init__(self, folder: Folder, identity: Identity, first: int) -> None:
         self.folder, self.identity = folder, identity
         self.place = Place(first, first - 1, HEADER.size)
-        self.torn = self.bytes_read = 0
+        self.torn = 0
         self._chain = {first}  # the segments that were entered
         self._open: dict[int, File] = {}  # by the segment
-        try:
+        with on_error(self.close):
             self._open_all(first)
-        except BaseException:
-            self.close()
-            raise
 
     @property
     def number(self) -> int:
@@ -91,11 +89,8 @@ class LogReader:
         """Open a segment that is what its name says."""
         path = self.folder.segment(first)
         file = files.read_from(path)
-        try:
+        with on_error(file.close):
             check_header(file.fileno(), path, first, self.identity)
-        except BaseException:
-            file.close()
-            raise
         return file
 
     def _current(self) -> tuple[int, Path]:
@@ -138,7 +133,6 @@ class LogReader:
             self.place = Place(
                 before.first, found.head.number, found.end, found.head, found.offset, record.kind
             )
-            self.bytes_read += found.end - found.offset
             yield Step(self.number, record, before.first, found.offset, self.place)
 
     def _next(self, descriptor: int, path: Path) -> Found | None:

@@ -10,7 +10,7 @@ from joingraph.graph.blocks import Block
 from joingraph.storage.description import digest
 from joingraph.storage.disk import files
 from joingraph.storage.disk.folder import Folder, Identity
-from joingraph.storage.disk.log import Log
+from joingraph.storage.disk.log import new_segment
 from joingraph.storage.disk.owner import Owner, footer_of
 from joingraph.storage.disk.segment import HEADER
 from joingraph.storage.disk.snapshot import write_snapshot
@@ -42,9 +42,5 @@ def begin(
     for path in [*folder.unfinished(), folder.segment(1)]:
         files.unlink(path)
     identity = Identity(secrets.token_bytes(16), digest(owner.view, owner.key_index))
-    log = Log(folder, identity, "fsync")
-    log.begin(1)
-    try:
-        write_snapshot(folder, 0, footer_of(owner, identity, state or State()), blocks)
-    finally:
-        log.leave()
+    new_segment(folder, 1, identity)
+    write_snapshot(folder, 0, footer_of(owner, identity, state or State()), blocks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from joingraph.common.unreadable import UNREADABLE
+from joingraph.plan.keys.base_keys import with_key_index
 from joingraph.plan.view import View
 from joingraph.storage.description import describe, digest
 from joingraph.storage.disk.files import Stale
@@ -19,6 +20,11 @@ class Owner(NamedTuple):
     view: View
     key_index: tuple[str, ...]
     options: dict[str, Any]
+
+    @property
+    def keyed_view(self) -> View:
+        """The view as its graph has it: with the keys of the indexed tables kept."""
+        return with_key_index(self.view, self.key_index)[0]
 
 
 def footer_of(owner: Owner, identity: Identity, state: State) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -92,13 +91,6 @@ def read_fully(descriptor: int, length: int, offset: int) -> bytes:
         parts.append(part)
         length, offset = length - len(part), offset + len(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-def records_from(descriptor: int, offset: int, path: Path) -> Iterator[Found]:
-    """Yield records as long as they are whole."""
-    while (found := read_found(descriptor, offset, path)) is not None:
-        yield found
-        offset = found.end
 
 
 def was_durable(descriptor: int, offset: int, number: int) -> bool:

@@ -20,7 +20,7 @@ import logging
 import mmap
 import os
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 import xxhash
 
 from joingraph.common.atomic_file import replacing
+from joingraph.common.closing import on_error
 from joingraph.common.errors import StoreError
 from joingraph.common.unreadable import UNREADABLE
 from joingraph.graph.blocks import Block, Part
@@ -50,11 +51,11 @@ log = logging.getLogger("joingraph")
 
 
 class Place(NamedTuple):
-    """Where a block lies in its file, and the checksum of each chunk."""
+    """Where a block lies in its file, and, of rows, the checksum of each chunk."""
 
     offset: int
     length: int
-    checksums: list[str]
+    checksums: Sequence[str] = ()
 
 
 class Snapshot:
@@ -63,7 +64,7 @@ class Snapshot:
     def __init__(self, folder: Folder, number: int) -> None:
         self.path, self.number = folder.snapshot(number), number
         self.file = files.read_from(self.path)
-        try:
+        with on_error(self.close):
             with doing("read", self.path):
                 found = os.fstat(self.file.fileno())
                 size, self.taken = found.st_size, found.st_mtime
@@ -72,14 +73,17 @@ class Snapshot:
                 mapped = mmap.mmap(self.file.fileno(), size, prot=mmap.PROT_READ)
                 self.mapped = memoryview(mapped)
             self.footer = self._read_footer()
-            self.places = self._read_places(self.footer.get("blocks"))
-            self.seal = self._read_seal()
-            self.array_places = self._read_arrays()
+            self.places = self._read_places(self.footer.get("blocks"), "blocks")
+            if any(
+                len(each.checksums) != -(-each.length // CHUNK) for each in self.places.values()
+            ):
+                raise self.damaged("its list of blocks")
+            self.seal, self.array_places = self._read_seal(), dict[str, Place]()
+            if self.seal is not None:
+                written = self.footer["arrays"].get("blocks")
+                self.array_places = self._read_places(written, "arrays")
             if self.footer.get("number") != number:
                 raise self.damaged(f"it is of record {self.footer.get('number')}: it was renamed")
-        except BaseException:
-            self.close()
-            raise
 
     def __contains__(self, name: str) -> bool:
         return name in self.places
@@ -116,11 +120,11 @@ class Snapshot:
         """Check the arrays that were sealed here, several chunks at a time."""
         if self.seal is None:
             return True
-        seed, said = self.seal.seed, self.footer["arrays"]
+        seed, arrays = self.seal.seed, self.footer["arrays"]
         chunks = [chunk for place in self.array_places.values() for chunk in self._chunks(place)]
         with ThreadPoolExecutor(min(os.cpu_count() or 1, CHECKERS_MAX)) as checkers:
             checksums = checkers.map(lambda chunk: xxhash.xxh3_128_digest(chunk, seed), chunks)
-            return self.seal.holds(sealed(self.footer, said["blocks"], checksums), said["mark"])
+            return self.seal.holds(sealed(self.footer, arrays["blocks"], checksums), arrays["mark"])
 
     def _chunks(self, place: Place) -> list[memoryview]:
         block = self._bytes(place)
@@ -163,41 +167,25 @@ class Snapshot:
 
     def _read_seal(self) -> Seal | None:
         """Read what the arrays were sealed with, if that was done here."""
-        key, said = find_key(), self.footer.get("arrays")
-        if said is None or key is None:
+        key, arrays = find_key(), self.footer.get("arrays")
+        if arrays is None or key is None:
             return None
         try:
-            seal = Seal(key, bytes.fromhex(said["nonce"]))
-            return seal if said["key"] == seal.name and isinstance(said["mark"], str) else None
+            seal = Seal(key, bytes.fromhex(arrays["nonce"]))
+            is_ours = arrays["key"] == seal.name and isinstance(arrays["mark"], str)
+            return seal if is_ours else None
         except UNREADABLE:
             raise self.damaged("its list of arrays") from None
 
-    def _read_arrays(self) -> dict[str, Place]:
-        """Read where the arrays are that were sealed here."""
-        if self.seal is None:
-            return {}
-        try:
-            written = self.footer["arrays"]["blocks"].items()
-            places = {str(name): Place(int(at), int(size), []) for name, (at, size) in written}
-            return self._within(places)
-        except UNREADABLE:
-            raise self.damaged("its list of arrays") from None
-
-    def _read_places(self, written: Any) -> dict[str, Place]:
-        """Read where the blocks of rows are, each to be checked whole."""
+    def _read_places(self, written: Any, what: str) -> dict[str, Place]:
+        """Read where blocks are; refuse those that are not within the file."""
         try:
             places = {
-                str(name): Place(int(offset), int(length), list(checksums))
-                for name, (offset, length, checksums) in written.items()
+                str(name): Place(int(offset), int(length), *map(list, checksums))
+                for name, (offset, length, *checksums) in written.items()
             }
         except UNREADABLE:
-            raise self.damaged("its list of blocks") from None
-        if any(len(each.checksums) != -(-each.length // CHUNK) for each in places.values()):
-            raise self.damaged("its list of blocks")
-        return self._within(places)
-
-    def _within(self, places: dict[str, Place]) -> dict[str, Place]:
-        """Refuse blocks that are not within the file."""
+            raise self.damaged(f"its list of {what}") from None
         for each in places.values():
             if each.offset < 0 or not 0 <= each.length <= self.size - each.offset:
                 raise self.damaged("its list of blocks")
@@ -209,8 +197,8 @@ def sealed(footer: Mapping[str, Any], places: Any, checksums: Iterable[bytes]) -
 
     Their checksums are written nowhere else: from one of them its seed might be had.
     """
-    said = json.dumps([footer["graph"], footer["number"], places], sort_keys=True)
-    return b"".join([said.encode(), *checksums])
+    text = json.dumps([footer["graph"], footer["number"], places], sort_keys=True)
+    return b"".join([text.encode(), *checksums])
 
 
 def write_snapshot(
@@ -244,7 +232,7 @@ class Written:
             files.sync(self.file, self.path)
             self.flushed = self.size
 
-    def footer(self, said: dict[str, Any], blocks: Iterable[Block]) -> dict[str, Any]:
+    def footer(self, facts: dict[str, Any], blocks: Iterable[Block]) -> dict[str, Any]:
         """Write the blocks; gives the footer that says where they are."""
         seal, rows, arrays = new_seal(), dict[str, Place](), dict[str, tuple[int, int]]()
         sums: list[bytes] = []
@@ -257,15 +245,15 @@ class Written:
                 start, checksums = self.block(block, partial(xxhash.xxh3_128, seed=seal.seed))
                 arrays[block.name] = start, self.size - start
                 sums += checksums
-        said["blocks"] = rows
+        facts["blocks"] = rows
         if arrays and seal is not None:
-            said["arrays"] = {
+            facts["arrays"] = {
                 "key": seal.name,
                 "nonce": seal.nonce.hex(),
-                "mark": seal.mark(sealed(said, arrays, sums)),
+                "mark": seal.mark(sealed(facts, arrays, sums)),
                 "blocks": arrays,
             }
-        return said
+        return facts
 
     def block(self, block: Block, begin: Callable[[], Any]) -> tuple[int, list[bytes]]:
         """Write a block at the next aligned place; gives that, and its chunks' checksums."""

@@ -65,19 +65,19 @@ def compiled(function: F, *, inline: bool) -> F:
     return cast(F, made)
 
 
-def uninterrupted(work: Callable[..., Made], *given: object) -> Made:
+def uninterrupted(work: Callable[..., Made], *args: object) -> Made:
     """Do work in a thread of its own: signal handlers run in the main thread alone.
 
     An exception of a handler in the middle of numba would leave it unfit for the rest of the
-    process. Here it is the wait that ends; the work goes on, and who needs it next finds it done.
+    process. Here only the wait ends: the work goes on, and its next caller finds it done.
     """
     if current_thread() is not main_thread():
-        return work(*given)
+        return work(*args)
     done: Future[Made] = Future()
 
     def do() -> None:
         try:
-            done.set_result(work(*given))
+            done.set_result(work(*args))
         except BaseException as error:  # noqa: BLE001 - it is raised where the work is waited for
             done.set_exception(error)
 
@@ -96,11 +96,11 @@ def plug(function: Callable[[int, int, int], int]) -> int:
     made: Any = CFunc(function, PLUG_SIGNATURE, {}, {"error_model": "numpy"})
     made._cache = cache_of(function)
     made.compile()
-    _kept.append(made)
+    _plugs.append(made)
     return int(made.address)
 
 
-_kept: list[Any] = []  # machine code lives as long as its CFunc
+_plugs: list[Any] = []  # machine code lives as long as its CFunc
 
 
 def address_of_kernel(function: Callable[[int], int]) -> int:
@@ -210,13 +210,8 @@ elif CHECKED:
 
     prefetch, mix, call3 = llvm_ops.prefetch, llvm_ops.mix, llvm_ops.call3
 else:
-    ld, ldb, sto, copy8, fill8 = (
-        llvm_ops.ld,
-        llvm_ops.ldb,
-        llvm_ops.sto,
-        llvm_ops.copy8,
-        llvm_ops.fill8,
-    )
+    ld, ldb, sto = llvm_ops.ld, llvm_ops.ldb, llvm_ops.sto
+    copy8, fill8 = llvm_ops.copy8, llvm_ops.fill8
     prefetch, mix, call3 = llvm_ops.prefetch, llvm_ops.mix, llvm_ops.call3
 
 

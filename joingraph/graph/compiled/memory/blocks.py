@@ -4,7 +4,7 @@
 
 To copy a block would cost as much as to fill it, and new memory more than either: the system has
 to find and to clear each page of it. Memory that has just been read is the quickest to write.
-A block with few rows is copied all the same: who keeps them should not keep all of it.
+A block with few rows is copied all the same: a caller that keeps them should not keep all of it.
 
     block    COLUMN_STRIDE words a column | segments
 

@@ -7,7 +7,7 @@ A list moves when it is full (to twice its capacity) or an eighth full (to a qua
 list may move once by the first op that meets it: all new blocks together are at most twice as large
 as all old ones. From then on a list has to double or to lose three quarters first: four words of
 new blocks for each row that comes, and less than one for each that goes. Freed blocks may all have
-the wrong size, so none counts.
+the wrong size, so they do not count.
 """
 
 from __future__ import annotations
@@ -15,20 +15,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.fields import (
-    S_OFFSET,
-    S_SHAPE,
-    SEAT_WORDS,
-    V_NEXT,
-    V_RECORDS,
-    V_SEAT_COUNT,
-    V_SEATS,
-    V_STRIDE,
-)
 from joingraph.graph.compiled.layout import VertexLayout
 from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
 from joingraph.graph.compiled.memory.regions import table_bytes
 from joingraph.graph.compiled.memory.reserved import Words
+from joingraph.graph.compiled.memory.tables import table_needs
 from joingraph.graph.compiled.ops import SLOT_WORDS, slots_for
 
 if TYPE_CHECKING:
@@ -43,15 +34,16 @@ def needed(memory: GraphMemory, ops: int) -> list[int]:
     layout, words = memory.layout, memory.words
     vertices = [memory.vertex(number) for number in range(len(layout.vertices))]
     entries = max(sum(link.seat.columns for link in alias.links) for alias in layout.aliases)
+    tables = [table_needs(vd, ops) for vd in vertices]
     stacked = [
-        (int(vd[V_NEXT]) + ops) * STACKED_BYTES * followers(vertex)
+        (int(vd[f.V_NEXT]) + ops) * STACKED_BYTES * followers(vertex)
         for vd, vertex in zip(vertices, layout.vertices, strict=True)
     ]
     return [
         8 * (3 * int(words[f.TOP]) + ENTRY_WORDS * entries * ops),
-        *(8 * (int(vd[V_NEXT]) + ops) * int(vd[V_STRIDE]) for vd in vertices),
+        *(records for records, _ in tables),
         *(8 * (int(ad[f.A_NEXT]) + ops) * int(ad[f.A_STRIDE]) for ad in nodes_of(memory)),
-        *(table_bytes(int(vd[f.V_MASK]) + 1, int(vd[f.V_LIVE]) + ops, 8) for vd in vertices),
+        *(index for _, index in tables),
         table_bytes(int(words[f.PLACES_MASK]) + 1, most_places(memory, ops), 16),
         sum(stacked),
         8 * SLOT_WORDS * slots_for(ops),
@@ -73,23 +65,6 @@ def followers(vertex: VertexLayout) -> int:
     return leading * (len(vertex.seats) - 1)
 
 
-def used(memory: GraphMemory) -> list[tuple[int, int]]:
-    """Say of each region which bytes hold something between two batches: from where, how many."""
-    words = memory.words
-    vertices = [memory.vertex(number) for number in range(len(memory.layout.vertices))]
-    slots = [8 * (int(vd[f.V_MASK]) + 1) for vd in vertices]
-    places = 16 * (int(words[f.PLACES_MASK]) + 1)
-    return [
-        (0, 8 * int(words[f.TOP])),
-        *((0, 8 * int(vd[V_NEXT]) * int(vd[V_STRIDE])) for vd in vertices),
-        *((0, 8 * int(ad[f.A_NEXT]) * int(ad[f.A_STRIDE])) for ad in nodes_of(memory)),
-        *((size, size) for size in slots),
-        (places, places),
-        (0, 0),
-        (0, 0),
-    ]
-
-
 def nodes_of(memory: GraphMemory) -> list[Words]:
     """Return the descriptors of the aliases that have nodes."""
     return [memory.alias(number) for number in memory.nodes]
@@ -97,11 +72,11 @@ def nodes_of(memory: GraphMemory) -> list[Words]:
 
 @kernel
 def shift_lists(vd: int, distance: int) -> None:
-    """Tell the lists that lie in a vertex' records that these moved away from the heap."""
-    for value in range(ld(vd, V_NEXT)):
-        record, seat = ld(vd, V_RECORDS) + value * ld(vd, V_STRIDE) * 8, ld(vd, V_SEATS)
-        for _ in range(ld(vd, V_SEAT_COUNT)):
-            group = record + ld(seat, S_OFFSET) * 8
-            if ld(seat, S_SHAPE) >> 32 != 0 and ld(group, 1) >> 40 == 1:
+    """Correct the offsets of lists that lie in a vertex' records, which moved off the heap."""
+    for value in range(ld(vd, f.V_NEXT)):
+        record, seat = ld(vd, f.V_RECORDS) + value * ld(vd, f.V_STRIDE) * 8, ld(vd, f.V_SEATS)
+        for _ in range(ld(vd, f.V_SEAT_COUNT)):
+            group = record + ld(seat, f.S_OFFSET) * 8
+            if ld(seat, f.S_SHAPE) >> 32 != 0 and ld(group, 1) >> 40 == 1:
                 sto(group, 0, ld(group, 0) + distance)
-            seat += SEAT_WORDS * 8
+            seat += f.SEAT_WORDS * 8

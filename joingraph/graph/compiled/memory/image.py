@@ -1,10 +1,10 @@
 """The compiled graph's memory as it is, to be written into snapshots and mapped by later processes.
 
-    numbers     how far all is filled, free lists, where NULLs are    a few words, copied
-    heap | records 0 | index 0 | ... | nodes 3 | ... | places         of the graph (state.py)
-    strings | entries | string index                                  of the string pool
-    keys 0 | key index 0 | ...                                        of indexed keys
-    rows c | nulls c                                                  of an index on column c
+    numbers                          how far all is filled, free lists, where NULLs are
+    graph 0 | graph 1 | ...          a run for each region that is filled (state.py)
+    strings 0 | strings 1 | ...      of the string pool
+    keys of 2 0 | keys of 2 1        of an alias' indexed keys
+    rows c | nulls c                 of an index on column c
 
 None of it holds an address: what lies in another region is told by its distance, which the regions'
 sizes tell in every process (reserved.py; where they cannot be had, distances are written anew), and
@@ -18,6 +18,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ from joingraph.graph.compiled.machine.kernel import SHARED
 from joingraph.graph.compiled.machine.stamps import stamp_of_folders
 from joingraph.graph.compiled.memory.reserved import Words, bytes_at, lay_over
 from joingraph.graph.compiled.memory.state import GraphMemory
+from joingraph.graph.compiled.memory.tables import RecordTable
 from joingraph.graph.compiled.sorted_index import SortedIndex
 from joingraph.graph.compiled.values import string_pool
 from joingraph.graph.compiled.values.null_columns import Nulls
@@ -51,14 +53,18 @@ class Arrays:
 
     def __init__(self, memory: GraphMemory, interner: Interner, keys: Keys, nulls: Nulls) -> None:
         self.memory, self.interner, self.keys, self.nulls = memory, interner, keys, nulls
-        said = (
+
+    @cached_property
+    def stamp(self) -> str:
+        """Return the stamp of its words; computed once a snapshot is written or read."""
+        facts = (
             stamp_of_folders(SHARED),
             sys.byteorder,
-            memory.layout,
-            int(memory.words[f.LOOKAHEAD]),
-            sorted(keys.of),
+            self.memory.layout,
+            int(self.memory.words[f.LOOKAHEAD]),
+            sorted(self.keys.of),
         )
-        self.stamp = hashlib.sha256(repr(said).encode()).hexdigest()[:32]
+        return hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
 
     def dump(self, indexes: Mapping[str, SortedIndex]) -> Iterator[Block]:
         """Write everything, to be read before the next change; nothing of a small graph."""
@@ -112,7 +118,7 @@ class Arrays:
         """Return views of the words that say how far all is filled, and which columns held NULL."""
         memory, words = self.memory, self.memory.words
         vertices = [memory.vertex(number) for number in range(len(memory.layout.vertices))]
-        vertices += [table.descriptor.words for table in self.keys.of.values()]
+        vertices += [table.state for table in (*self.keys.of.values(), self.interner)]
         aliases = [memory.alias(number) for number in range(len(memory.layout.aliases))]
         return [
             words[f.TOP : f.TOP + 1],
@@ -120,40 +126,22 @@ class Arrays:
             memory.free_lists,
             *(each[f.V_MASK : f.V_LIVE + 1] for each in vertices),
             *(each[f.A_NEXT : f.A_ROWS + 1] for each in aliases),
-            self.interner.state[string_pool.MASK : string_pool.LONGEST + 1],
+            self.interner.state[string_pool.TOP : string_pool.LONGEST + 1],
             self.nulls.met,
         ]
 
     def filled(self) -> Iterator[Stretch]:
-        """List the runs of memory that have something in them."""
-        return (each for each in self.stretches() if each.size)
-
-    def stretches(self) -> Iterator[Stretch]:
-        """List the runs of memory that may be filled, as the numbers tell them."""
-        memory, words, texts = self.memory, self.memory.words, self.interner.state
-        yield Stretch("heap", int(words[f.HEAP]), int(words[f.TOP]) * 8)
-        for number in range(len(memory.layout.vertices)):
-            yield from table_of(str(number), memory.vertex(number))
-        for number in memory.nodes:
-            alias = memory.alias(number)
-            size = int(alias[f.A_NEXT] * alias[f.A_STRIDE]) * 8
-            yield Stretch(f"nodes {number}", int(alias[f.A_RECORDS]), size)
-        yield Stretch("places", int(words[f.PLACES]), int(words[f.PLACES_MASK] + 1) * 16)
-        yield Stretch("strings", int(texts[string_pool.ARENA]), int(texts[string_pool.TOP]))
-        yield Stretch(
-            "entries", int(texts[string_pool.ENTRIES]), int(texts[string_pool.COUNT]) * 16
-        )
-        yield Stretch(
-            "string index", int(texts[string_pool.INDEX]), int(texts[string_pool.MASK] + 1) * 8
-        )
-        for number, table in self.keys.of.items():
-            yield from table_of(f"of keys {number}", table.descriptor.words)
-
-
-def table_of(name: str, vd: Words) -> Iterator[Stretch]:
-    """List the records and the index of a table (graph/compiled/vertex_table.py)."""
-    yield Stretch(f"records {name}", int(vd[f.V_RECORDS]), int(vd[f.V_NEXT] * vd[f.V_STRIDE]) * 8)
-    yield Stretch(f"index {name}", int(vd[f.V_INDEX]), int(vd[f.V_MASK] + 1) * 8)
+        """Yield the runs of memory that have something in them, as the numbers tell them."""
+        owners: dict[str, GraphMemory | RecordTable] = {
+            "graph": self.memory,
+            "strings": self.interner,
+        }
+        owners |= {f"keys of {alias}": table for alias, table in self.keys.of.items()}
+        for name, owner in owners.items():
+            pairs = zip(owner.area.regions, owner.used(), strict=True)
+            for number, (region, (start, size)) in enumerate(pairs):
+                if size:
+                    yield Stretch(f"{name} {number}", region.address + start, size)
 
 
 def part_words(part: Part) -> Words:

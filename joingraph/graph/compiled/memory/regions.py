@@ -115,6 +115,11 @@ class Regions:
         fresh, held = reserve_together(sizes), self._held
         self._held = Held(fresh, list(sizes), held.before or held.regions)
 
+    def copy(self, used: Sequence[tuple[int, int]]) -> None:
+        """Copy what the regions before hold: of each, from which byte on and how many."""
+        for old, new, (start, size) in zip(self.before, self.regions, used, strict=True):
+            ctypes.memmove(new.address + start, old.address + start, size)
+
     def _choices(self, needs: Sequence[int], least: Sequence[int]) -> Iterator[list[int]]:
         if sum(needs) > SMALL_GRAPH_BYTES and reserved[0] + sum(self.most) < MOST_RESERVED_BYTES:
             yield [max(pair) for pair in zip(self.most, needs, strict=True)]
@@ -128,11 +133,6 @@ class Regions:
             size if need <= size else 1 << (times * need - 1).bit_length()
             for need, size in zip(needs, self.sizes, strict=True)
         ]
-
-
-def copy_between(old: Region, new: Region, start: int, size: int) -> None:
-    """Copy bytes of a region to the same place of another."""
-    ctypes.memmove(new.address + start, old.address + start, size)
 
 
 def table_bytes(slots: int, used: int, slot_bytes: int) -> int:

@@ -69,7 +69,7 @@ class Region:
 def reserve(words: int) -> Region:
     """Reserve zeroed memory that takes up room only where it is touched; few words are malloc's.
 
-    A process may have some 65,000 mappings, so a small region is none.
+    A process may have some 65,000 mappings, so a small region is not one of them.
     """
     if words <= ALLOCATED_WORDS:
         view = np.zeros(words, np.int64)
@@ -126,7 +126,7 @@ def spread_out(sizes: Sequence[int]) -> tuple[list[int], int]:
 
 
 def reserve_area(size: int) -> mmap.mmap:
-    """Reserve whole pages of address space, or say that there is none left."""
+    """Reserve whole pages of address space, or raise LimitError if none is left."""
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE
     try:
         area = mmap.mmap(-1, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE, flags=flags)
@@ -187,7 +187,7 @@ def fence_with(owner: object, spans: Sequence[tuple[int, int]]) -> None:
 
 
 def fence(low: int, high: int) -> int:
-    """Allow accesses between two addresses; returns the place that `unfence` takes."""
+    """Allow accesses between two addresses; returns the place of its bounds."""
     place = free_fences.pop() if free_fences else int(FENCES[1])
     if place >= MAX_REGIONS:
         raise LimitError(
@@ -199,15 +199,11 @@ def fence(low: int, high: int) -> int:
     return place
 
 
-def _unfence(place: int) -> None:
-    FENCES[2 + 2 * place] = 0
-    FENCES[3 + 2 * place] = 0
-    free_fences.append(place)
-
-
 def _unfence_all(places: Sequence[int]) -> None:
     for place in places:
-        _unfence(place)
+        FENCES[2 + 2 * place] = 0
+        FENCES[3 + 2 * place] = 0
+        free_fences.append(place)
 
 
 def word_at(address: int) -> ctypes.c_int64:
@@ -240,5 +236,4 @@ def _fenced_for_now(memory: Sequence[npt.NDArray[Any] | pa.Buffer]) -> Generator
     try:
         yield
     finally:
-        for place in places:
-            _unfence(place)
+        _unfence_all(places)

@@ -17,9 +17,10 @@ from functools import partial
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.layout import AliasLayout, Layout, VertexLayout
 from joingraph.graph.compiled.memory.blocks import Filling, pool
-from joingraph.graph.compiled.memory.growth import needed, shift_lists, used
-from joingraph.graph.compiled.memory.regions import Regions, copy_between
+from joingraph.graph.compiled.memory.growth import needed, nodes_of, shift_lists
+from joingraph.graph.compiled.memory.regions import Regions
 from joingraph.graph.compiled.memory.reserved import Region, Words, reserve
+from joingraph.graph.compiled.memory.tables import Bytes, place_table, slots_of, table_used
 from joingraph.graph.compiled.vertex_table import FIRST_INDEX, INDEX_WORDS
 from joingraph.plan.program import Enter, Program, Weigh
 
@@ -59,12 +60,24 @@ class GraphMemory:
         """Bring a move to other regions to its end; called again, do it anew."""
         if self.area.before:
             distances = self.distances(self.area.before)
-            moved = zip(self.area.before, self.area.regions, used(self), strict=True)
-            for old, new, (start, size) in moved:
-                copy_between(old, new, start, size)
+            self.area.copy(self.used())
             self.find_regions()
             self.shift(distances)
             self.area.settle()
+
+    def used(self) -> list[Bytes]:
+        """Return which bytes of each region hold something between two batches."""
+        numbers = range(len(self.layout.vertices))
+        tables = [table_used(self.vertex(number)) for number in numbers]
+        places = 16 * (int(self.words[f.PLACES_MASK]) + 1)
+        return [
+            (0, 8 * int(self.words[f.TOP])),
+            *(records for records, _ in tables),
+            *((0, 8 * int(ad[f.A_NEXT]) * int(ad[f.A_STRIDE])) for ad in nodes_of(self)),
+            *(index for _, index in tables),
+            (places, places),
+            *[(0, 0)] * len(SCRATCH_WORDS),
+        ]
 
     def forget_places(self) -> None:
         """Give an empty table of places back; one mapped from a file would not read as zero."""
@@ -100,19 +113,14 @@ class GraphMemory:
         self.records, self.indexes = regions[:vertices], regions[-vertices - 3 : -3]
         self.nodes = dict(zip(self.numbers, regions[vertices:], strict=False))
         self.places, stack, running = regions[-3:]
-        words[f.HEAP], words[f.STACK], words[f.RUNNING] = (
-            self.heap.address,
-            stack.address,
-            running.address,
-        )
-        words[f.PLACES_BASE] = self.places.address
+        words[f.HEAP], words[f.PLACES_BASE] = self.heap.address, self.places.address
+        words[f.STACK], words[f.RUNNING] = stack.address, running.address
         self._places = int(words[f.PLACES_MASK]) + 1
         words[f.PLACES] = self.places.address + 16 * self._places
         for number, (records, index) in enumerate(zip(self.records, self.indexes, strict=True)):
             vd = self.vertex(number)
-            self._capacities[number] = int(vd[f.V_MASK]) + 1
-            vd[f.V_RECORDS], vd[f.V_INDEX_BASE] = records.address, index.address
-            vd[f.V_INDEX] = index.address + 8 * self._capacities[number]
+            self._capacities[number] = slots_of(vd)
+            place_table(vd, records, index)
         for number, records in self.nodes.items():
             self.alias(number)[f.A_RECORDS] = records.address
 
@@ -123,10 +131,20 @@ class GraphMemory:
             self.places.release(2 * self._places, 2 * capacity)
             self._places = capacity
         for number, index in enumerate(self.indexes):
-            capacity = int(self.vertex(number)[f.V_MASK]) + 1
+            capacity = slots_of(self.vertex(number))
             if capacity > self._capacities[number]:
                 index.release(self._capacities[number], capacity)
                 self._capacities[number] = capacity
+
+    def walk_words(self) -> dict[int, int]:
+        """Return how many words a walk writes to, by the word of the state that tells where."""
+        layout = self.layout
+        deepest = max(len(each.steps) for each in (*layout.programs, *layout.scans))
+        return {
+            f.SOURCES: f.SOURCE_WORDS * (len(layout.vertices) + len(layout.aliases)),
+            f.WHEELS: f.WALK_WORDS * (deepest + 1),
+            f.HINTS: 2 * f.RING_SLOTS * most_links(layout),
+        }
 
     @property
     def free_lists(self) -> Words:
@@ -156,7 +174,7 @@ class GraphMemory:
     def _describe(self, lookahead: int) -> None:
         """Write all that the layout says into the descriptors."""
         layout, words = self.layout, self.words
-        deepest = max(len(each.steps) for each in (*layout.programs, *layout.scans))
+        lengths = self.walk_words()
         vertices, aliases = len(layout.vertices), len(layout.aliases)
         self._vertices = self._take(vertices * f.VERTEX_WORDS)
         self._aliases = self._take(aliases * f.ALIAS_WORDS)
@@ -172,10 +190,10 @@ class GraphMemory:
         words[f.LOOKAHEAD], words[f.AHEAD] = lookahead, 1
         words[f.STRIDE], words[f.LIMIT] = f.COLUMN_STRIDE, f.BLOCK_LIMIT
         words[f.COLUMNS], words[f.COLUMN_COUNT] = self._address(columns), len(layout.outputs)
-        sources = self._take(f.SOURCE_WORDS * (vertices + aliases))
+        sources = self._take(lengths[f.SOURCES])
         words[sources + 1 : sources + 2 * vertices : 2] = 8
         words[f.SOURCES] = self._address(sources)
-        words[f.WHEELS] = self._address(self._take(f.WALK_WORDS * (deepest + 1)))
+        words[f.WHEELS] = self._address(self._take(lengths[f.WHEELS]))
         self._describe_aids()
         for number, vertex in enumerate(layout.vertices):
             self._describe_vertex(number, vertex)
@@ -191,7 +209,7 @@ class GraphMemory:
         """Write where the kernels keep what they remember for a while."""
         words, links = self.words, most_links(self.layout)
         words[f.RING] = self._address(self._take(f.RING_SLOTS * links))
-        words[f.HINTS] = self._address(self._take(2 * f.RING_SLOTS * links))
+        words[f.HINTS] = self._address(self._take(self.walk_words()[f.HINTS]))
         words[f.MOST_LINKS] = links
         words[f.PLACES_MASK], words[f.LONG] = FIRST_PLACES - 1, f.LONG_LIST
 
@@ -230,12 +248,13 @@ class GraphMemory:
         self.words[start + f.T_COUNT] = len(program.steps)
         for place, step in enumerate(program.steps):
             level = step.enter if isinstance(step, Weigh) else step
-            assert isinstance(level, Enter), "a kernel's program enters aliases or counts them"
+            assert isinstance(level, Enter), "a kernel's program enters aliases or weighs sides"
             hd = self.words[levels + place * f.LEVEL_WORDS :]
             links = self.layout.aliases[level.alias].links
             (link,) = (i for i, each in enumerate(links) if each.vertex == level.vertex)
             seat = links[link].seat
-            hd[f.H_KIND], hd[f.H_VERTEX] = seat.kind, level.vertex
+            hd[f.H_KIND] = f.COUNT if isinstance(step, Weigh) else seat.kind
+            hd[f.H_VERTEX] = level.vertex
             hd[f.H_ALIAS] = self._address(self._aliases + level.alias * f.ALIAS_WORDS)
             hd[f.H_OFFSET], hd[f.H_LIVE], hd[f.H_LINK] = seat.offset, seat.live, link
         return self._address(start)

@@ -16,7 +16,7 @@ fn drive<const C: usize>(
     diffs: &[(usize, Row)],
     mut b: Bench,
     mut step: impl FnMut(usize, &Row, &mut Vec<[i64; C]>),
-) {
+) -> Ran {
     let mut buf: Vec<[i64; C]> = Vec::new();
     let mut o = Out::default();
     let n = diffs.len().min(a.max);
@@ -31,7 +31,7 @@ fn drive<const C: usize>(
         }
     }
     let s = b.run_s();
-    b.report("hand", a, (n, diffs.len().min(a.max)), s, o);
+    b.ran((n, diffs.len().min(a.max)), s, o)
 }
 
 /// Aggregates: `step` yields (group, delta); a changed group is emitted once per batch as (group, old, new).
@@ -41,7 +41,7 @@ fn drive_agg(
     mut b: Bench,
     mut cnt: FxHashMap<i64, i64>,
     mut step: impl FnMut(usize, &Row, &mut dyn FnMut(i64, i64)),
-) {
+) -> Ran {
     let mut o = Out::default();
     let mut buf: Vec<[i64; 3]> = Vec::new();
     let mut first: FxHashMap<i64, i64> = FxHashMap::default();
@@ -75,7 +75,7 @@ fn drive_agg(
         }
     }
     let s = b.run_s();
-    b.report("hand", a, (n, diffs.len().min(a.max)), s, o);
+    b.ran((n, diffs.len().min(a.max)), s, o)
 }
 
 /// nested loops over one index: columns $p, then the next key is the value just bound
@@ -225,11 +225,11 @@ impl Q3 {
     }
 }
 
-fn churn(a: &Args, tables: Vec<Vec<Row>>, changes: &[(usize, Diff)], mut b: Bench) {
+fn churn(a: &Args, tables: &[Vec<Row>], changes: &[(usize, Diff)], mut b: Bench) -> Ran {
     let mut q = Q3::default();
-    for (table, rows) in tables.into_iter().enumerate() {
+    for (table, rows) in tables.iter().enumerate() {
         for x in rows {
-            q.insert(table, x)
+            q.insert(table, *x)
         }
     }
     let n = changes.len().min(a.max);
@@ -250,14 +250,19 @@ fn churn(a: &Args, tables: Vec<Vec<Row>>, changes: &[(usize, Diff)], mut b: Benc
         }
     }
     let s = b.run_s();
-    b.report("hand", a, (n, n), s, o);
+    b.ran((n, n), s, o)
 }
 
 fn main() {
     let a = args();
+    let data = load(&a);
+    report("hand", &a, repeated(&a, || run(&a, &data)))
+}
+
+/// Fills fresh tables, which is timed by itself, and applies the diffs.
+fn run(a: &Args, Data { tables, diffs, changes }: &Data) -> Ran {
     let b = Bench::start();
-    let Data { tables, diffs, changes } = load(&a);
-    let mut tb = tables.into_iter();
+    let mut tb = tables.iter();
     match a.w {
         W::Fanout(_) => {
             let mut f: Idx<i64> = Idx::default();
@@ -268,14 +273,14 @@ fn main() {
             for r in tb.next().unwrap() {
                 put(&mut t, r[0], [r[1], r[2]])
             }
-            drive::<4>(&a, &diffs, b, |_, r, buf| {
+            drive::<4>(a, diffs, b, |_, r, buf| {
                 put(&mut t, r[0], [r[1], r[2]]);
                 if let Some(v) = f.get(&r[0]) {
                     for x in v {
                         buf.push([*x, r[0], r[1], r[2]])
                     }
                 }
-            });
+            })
         }
         W::ChainF(k) => {
             let mut u: FxHashSet<i64> = FxHashSet::default();
@@ -291,19 +296,20 @@ fn main() {
                 put(&mut fr, r[1], r[0])
             } // fr: for follower diffs
             macro_rules! go { ($c:literal; $($p:literal)+) => {
-                drive::<$c>(&a, &diffs, b, |_, r, buf| {
+                drive::<$c>(a, diffs, b, |_, r, buf| {
                     put(&mut t, r[0], r[2]);
                     if u.contains(&r[0]) { let mut row = [r[2]; $c]; nest!(f, row, buf, r[1]; $($p)+) }
                 })
             } }
-            match k {
+            let ran = match k {
                 2 => go!(2; 1),
                 3 => go!(3; 1 2),
                 4 => go!(4; 1 2 3),
                 5 => go!(5; 1 2 3 4),
                 _ => panic!("k 2..5"),
-            }
+            };
             black_box(&fr);
+            ran
         }
         W::ChainR(k) => {
             // forward: user -> tweets, tweet -> retweets; the other maps serve tweet and retweet diffs
@@ -326,20 +332,21 @@ fn main() {
                 put(&mut rr, r[1], r[0])
             }
             macro_rules! go { ($c:literal; $($p:literal)+) => {
-                drive::<$c>(&a, &diffs, b, |_, r, buf| {
+                drive::<$c>(a, diffs, b, |_, r, buf| {
                     put(&mut f, r[1], r[2]);
                     let mut row = [r[2]; $c];
                     if let Some(v) = t.get(&r[1]) { for tid in v { row[1] = *tid; nest!(rt, row, buf, *tid; $($p)+) } }
                 })
             } }
-            match k {
+            let ran = match k {
                 2 => go!(3; 2),
                 3 => go!(4; 2 3),
                 4 => go!(5; 2 3 4),
                 5 => go!(6; 2 3 4 5),
                 _ => panic!("k 2..5"),
-            }
+            };
             black_box((&tu, &rr));
+            ran
         }
         W::Q(1, agg) => {
             let (mut f, mut t): (Idx<i64>, Idx<i64>) = Default::default();
@@ -350,14 +357,14 @@ fn main() {
                 put(&mut t, r[0], r[1])
             }
             if !agg {
-                drive::<2>(&a, &diffs, b, |_, r, buf| {
+                drive::<2>(a, diffs, b, |_, r, buf| {
                     put(&mut t, r[0], r[1]);
                     if let Some(v) = f.get(&r[0]) {
                         for x in v {
                             buf.push([*x, r[1]])
                         }
                     }
-                });
+                })
             } else {
                 let mut cnt = FxHashMap::default();
                 let mut nt: FxHashMap<i64, i64> = FxHashMap::default(); // tweets per user, for follower diffs
@@ -370,14 +377,14 @@ fn main() {
                     }
                 }
                 drop(t);
-                drive_agg(&a, &diffs, b, cnt, |_, r, emit| {
+                drive_agg(a, diffs, b, cnt, |_, r, emit| {
                     *nt.entry(r[0]).or_insert(0) += 1;
                     if let Some(v) = f.get(&r[0]) {
                         for x in v {
                             emit(*x, 1)
                         }
                     }
-                });
+                })
             }
         }
         W::Q(2, agg) => {
@@ -389,7 +396,7 @@ fn main() {
                 put(&mut r, x[0], [x[2], x[1]])
             }
             if !agg {
-                drive::<4>(&a, &diffs, b, |tab, x, buf| {
+                drive::<4>(a, diffs, b, |tab, x, buf| {
                     if tab == 0 {
                         put(&mut t, x[1], x[2]);
                         if let Some(v) = r.get(&x[1]) {
@@ -405,7 +412,7 @@ fn main() {
                             }
                         }
                     }
-                });
+                })
             } else {
                 let mut cnt = FxHashMap::default();
                 let mut nr: FxHashMap<i64, i64> =
@@ -418,7 +425,7 @@ fn main() {
                         }
                     }
                 }
-                drive_agg(&a, &diffs, b, cnt, |tab, x, emit| {
+                drive_agg(a, diffs, b, cnt, |tab, x, emit| {
                     if tab == 0 {
                         put(&mut t, x[1], x[2]);
                         if let Some(m) = nr.get(&x[1]) {
@@ -432,7 +439,7 @@ fn main() {
                             }
                         }
                     }
-                });
+                })
             }
         }
         W::Q(3, agg) => {
@@ -449,7 +456,7 @@ fn main() {
                 put(&mut r, x[0], [x[2], x[1]])
             }
             if !agg {
-                drive::<4>(&a, &diffs, b, |tab, x, buf| {
+                drive::<4>(a, diffs, b, |tab, x, buf| {
                     if tab == 1 {
                         put(&mut t, x[0], x[1]);
                         put(&mut tu, x[1], x[0]);
@@ -472,7 +479,7 @@ fn main() {
                             }
                         }
                     }
-                });
+                })
             } else {
                 let mut cnt = FxHashMap::default();
                 let mut nr: FxHashMap<i64, i64> =
@@ -489,7 +496,7 @@ fn main() {
                         }
                     }
                 }
-                drive_agg(&a, &diffs, b, cnt, |tab, x, emit| {
+                drive_agg(a, diffs, b, cnt, |tab, x, emit| {
                     if tab == 1 {
                         put(&mut t, x[0], x[1]);
                         put(&mut tu, x[1], x[0]);
@@ -510,10 +517,10 @@ fn main() {
                             }
                         }
                     }
-                });
+                })
             }
         }
-        W::Churn => churn(&a, tb.collect(), &changes, b),
+        W::Churn => churn(a, tables, changes, b),
         _ => panic!("unknown"),
     }
 }

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from joingraph.common.errors import LimitError
-from joingraph.engines.compiled.allotting import WORD, Allotment, grown, untouched_bytes
-from joingraph.engines.compiled.size import sizes
+from joingraph.engines.compiled.sizes.allotting import WORD, Allotment, grown, untouched_bytes
+from joingraph.engines.compiled.sizes.size import sizes
 from joingraph.expressions.texts import is_text
 from joingraph.filters.compiled.rows_to_ops import Feed, Feeder
 from joingraph.generators.compiled.reads.column_walk import Walker

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from joingraph.engines.compiled.allotting import untouched_bytes
+from joingraph.engines.compiled.sizes.allotting import untouched_bytes
 from joingraph.generators.compiled.reads.column_walk import Piece, Walker
 from joingraph.generators.compiled.reads.reading import word_rows
 from joingraph.graph.compiled import fields as f

@@ -109,6 +109,7 @@ class BaseRows:
         self.extra = self.encoder.words - self.declared
         self.extra_nulls = (1 << self.encoder.words) - (1 << self.declared)
         self.width = META_WORDS + self.encoder.words
+        self.size, self.plans = 8 * self.width, self.encoder.plans
         self.region.words[k.T_WIDTH] = self.width
         self.alias_count = len(self.aliases)
         kept = sum(2 * each.width for each in layouts)
@@ -214,9 +215,8 @@ class BaseRows:
 
     def enter(self, rows: Sequence[Any], area: memoryview, at: int) -> int:
         """Write rows into an area; gives where they end; UNFIT for one that goes by blocks."""
-        size, conditions, free = 8 * self.width, self.conditions, self.free
-        computed = self.computed
-        plans, settle = self.encoder.plans, self.encoder.settle
+        size, conditions, free, computed = self.size, self.conditions, self.free, self.computed
+        plans, settle = self.plans, self.encoder.settle
         for row in rows:
             if type(row) is not tuple:
                 row = self.tuple_of(row)
@@ -233,14 +233,14 @@ class BaseRows:
                         break
                 else:
                     passed |= bit
-            extra: Sequence[int] = ()
             if computed:
                 extra, nulls = self.compute(row, passed, nulls)
+                row = [*row, *extra]
             if writers:
                 row = [*row]
                 for place, convert in writers:
                     row[place] = convert(row[place])
-            pack(area, at, passed, nulls, *row, *extra)
+            pack(area, at, passed, nulls, *row)
             at += size
         return at
 

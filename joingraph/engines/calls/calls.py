@@ -39,9 +39,10 @@ if TYPE_CHECKING:
 WORDS_MAX = 1 << 16  # of a batch in any of its forms: blocks are as good for more
 NOTED_OPS = 128  # after which the view's own kernels hear of them
 ENTRY = Struct(f"<{k.ENTRY_WORDS}q")
-KINDS = {"insert": (f.INSERT, (1,)), "delete": (f.DELETE, (0,)), "update": (f.UPDATE, (0, 1))}
+ENTRY_BYTES = ENTRY.size
+KINDS = {"insert": f.INSERT, "delete": f.DELETE, "update": f.UPDATE}
 REFUSED = (*UNFIT, NoAnswer)
-NO_ROWS = Found(b"", b"", 0, 0)
+NO_ROWS: Found = b"", b"", 0, 0
 
 
 class RoomError(Exception):
@@ -89,21 +90,29 @@ class Calls:
         parts: list[Part] = []
         at = number = words = ops = 0
         for entry in batch:
-            operation, name, given = parts_of(entry)
-            way, (kind, sides) = ways.get(name) or self._way(name), KINDS[operation]
-            given = [each if type(each) is list else way.listed(each) for each in given]
-            count, places = len(given[0]), [0, 0]
-            if len(given) != len(sides) or len(given[-1]) != count:
+            if type(entry) is not tuple or len(entry) < 3 or type(entry[1]) is not str:
                 raise UnfitError
+            operation, name, *sides = entry
+            kind = KINDS.get(operation) if type(operation) is str else None
+            if len(sides) != (2 if kind == f.UPDATE else 1) or kind is None:
+                raise UnfitError
+            way = ways.get(name) or self._way(name)
+            rows = sides[-1] if type(sides[-1]) is list else way.listed(sides[-1])
+            count = len(rows)
             words += count * way.words_max + k.ENTRY_WORDS
             if words > most:
                 raise RoomError(words)
-            for side, rows in zip(sides, given, strict=True):
-                places[side] = base + at
-                at = way.enter(rows, area, at)
-            ENTRY.pack_into(entries, number, way.address, kind, count, *places)
-            number, ops = number + ENTRY.size, ops + count * way.alias_count
-            parts.append((operation, way.name, count, way.width))
+            pre = post = base + at  # of one side, the other is not read
+            if kind == f.UPDATE:
+                old = sides[0] if type(sides[0]) is list else way.listed(sides[0])
+                if len(old) != count:
+                    raise UnfitError
+                at = way.enter(old, area, at)
+                post = base + at
+            at = way.enter(rows, area, at)
+            ENTRY.pack_into(entries, number, way.address, kind, count, pre, post)
+            number, ops = number + ENTRY_BYTES, ops + count * way.alias_count
+            parts.append((operation, name, count, way.width))
         memory.words[k.C_ENTRY_COUNT], self.ops = len(parts), ops
         return RowBatch(parts, bytes(area[:at]), b"".join(texts.parts))
 
@@ -135,7 +144,7 @@ class Calls:
         if FENCED:
             check_fences()
         if ended == f.DONE:
-            diff: ViewDiff = WordsDiff(self.view, self._found(), partial(idiffs, batch), seq)
+            diff: ViewDiff = WordsDiff(self.view, self._found(), (idiffs, batch), seq)
         elif ended == k.MANY:
             diff = ViewDiff(self._by_blocks(partial(idiffs, batch)), seq)
         else:
@@ -160,7 +169,7 @@ class Calls:
         size = words[k.C_TEXT_BYTES]
         texts = bytes(memory.result.texts[:size]) if size else b""
         data = bytes(memory.result.rows[: count * self.view.size])
-        return Found(data, texts, words[k.C_ALIKE], words[k.C_HAS_NULL])
+        return data, texts, words[k.C_ALIKE], words[k.C_HAS_NULL]
 
     def _by_blocks(self, idiffs: FromRows) -> Forms:
         """Finish a call by columns: of many rows, or of a view with values to compute."""
@@ -175,13 +184,3 @@ class Calls:
             if way is not None:
                 way.note(self.engine.plugs)
         self.engine.memory.release()
-
-
-def parts_of(entry: Any) -> tuple[str, str, list[Any]]:
-    """Return an entry's operation, table and sides; UnfitError unless it is written so."""
-    if type(entry) is not tuple or len(entry) < 3:
-        raise UnfitError
-    operation, name, *given = entry
-    if type(name) is not str or type(operation) is not str or operation not in KINDS:
-        raise UnfitError
-    return operation, name, given

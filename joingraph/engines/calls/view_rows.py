@@ -11,21 +11,22 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from struct import Struct
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from joingraph.engines.calls import kernel as k
+from joingraph.engines.contract import IdiffsOf
 from joingraph.expressions.python_values import UNHOLDABLE
 from joingraph.expressions.texts import is_text
 from joingraph.expressions.types import INTEGERS
 from joingraph.generators.compiled.net import net
 from joingraph.generators.compiled.outputs import Kept, Outputs
 from joingraph.graph.compiled.fields import NULL_WORD
-from joingraph.tables.row_batch import column_of
+from joingraph.tables.row_batch import RowBatch, column_of
 from joingraph.tables.row_words import DOUBLE, EPOCH, EPOCH_DAY, WORD
-from joingraph.view_diffs.formats import FromRows, made_as_rows
+from joingraph.view_diffs.formats import made_as_rows
 from joingraph.view_diffs.view_diff import (
     SIGNS,
     DiffRows,
@@ -42,13 +43,8 @@ LOW = (1 << 32) - 1
 Reader: TypeAlias = Callable[[Sequence[int], bytes], Iterable[Any]]
 
 
-class Found(NamedTuple):
-    """The rows of one view diff, their texts; `alike` is the kind of all, each once, or -1."""
-
-    data: bytes
-    texts: bytes
-    alike: int
-    has_null: int
+# Rows, their texts, the kind of all if each is there once, else -1, and if there are NULLs.
+Found: TypeAlias = tuple[bytes, bytes, int, int]
 
 
 class ViewRows:
@@ -69,47 +65,53 @@ class ViewRows:
 
     def listed(self, found: Found) -> list[ViewRow] | None:
         """List (change type, row, count); None if it takes columns to read these values."""
+        data, texts, alike, has_null = found
+        if not data:
+            return []
         if not self.is_quick:
             return None
-        if found.alike >= 0:
-            rows: Iterable[tuple[Any, ...]] = self.alike(found.data)
-            if self.converts or found.has_null:
-                rows = self.converted(rows, found)
-            kind = KINDS[found.alike]
+        if alike >= 0:
+            rows: Iterable[tuple[Any, ...]] = self.alike(data)
+            if self.converts or has_null:
+                rows = self.converted(rows, texts, has_null)
+            kind = KINDS[alike]
             return [(kind, row, 1) for row in rows]
-        whole = list(self.full(found.data))
+        whole = list(self.full(data))
         rows = [each[: self.words] for each in whole]
-        if self.converts or found.has_null:
-            rows = self.converted(rows, found)
+        if self.converts or has_null:
+            rows = self.converted(rows, texts, has_null)
         kind_at, count_at = self.words, self.words + 1
         return [
             (KINDS[each[kind_at]], row, each[count_at])
             for row, each in zip(rows, whole, strict=True)
         ]
 
-    def converted(self, rows: Iterable[tuple[int, ...]], found: Found) -> Iterable[tuple[Any, ...]]:
+    def converted(
+        self, rows: Iterable[tuple[int, ...]], texts: bytes, has_null: int
+    ) -> Iterable[tuple[Any, ...]]:
         """Turn words into values, a column at a time."""
         columns: list[Iterable[Any]] = []
         for words, reader in zip(zip(*rows, strict=True), self.readers, strict=True):
             assert reader is not None, "else columns are read"
-            if found.has_null and NULL_WORD in words:
-                columns.append(with_nulls(words, found.texts, reader))
+            if has_null and NULL_WORD in words:
+                columns.append(with_nulls(words, texts, reader))
             else:
-                columns.append(reader(words, found.texts))
+                columns.append(reader(words, texts))
         return zip(*columns, strict=True)
 
     def changes(self, found: Found) -> DiffRows:
         """Return the rows by column."""
-        if not found.data:
+        data, texts, *_ = found
+        if not data:
             return DiffRows.of(change_table(self.outputs.schema.empty_table(), [], [], []))
-        rows = np.frombuffer(found.data, np.int64).reshape(-1, self.words + k.META_WORDS)
+        rows = np.frombuffer(data, np.int64).reshape(-1, self.words + k.META_WORDS)
         columns, at = list[pa.Array](), 0
         for each in self.columns:
             end = at + each.end - each.first
             words = [np.ascontiguousarray(rows[:, word]) for word in range(at, end)]
             valid = words[-1] != NULL_WORD
             nulls = each.slot.vertex is None and not valid.all()
-            column = column_of(words, found.texts, each.slot.stored, valid if nulls else None)
+            column = column_of(words, texts, each.slot.stored, valid if nulls else None)
             columns.append(column if each.slot.stored == each.wanted else column.cast(each.wanted))
             at = end
         codes, counts, diffs = (np.ascontiguousarray(rows[:, at + n]) for n in range(k.META_WORDS))
@@ -121,16 +123,18 @@ class ViewRows:
 class WordsDiff(ViewDiff):
     """The view diff of a call."""
 
-    def __init__(self, view: ViewRows, found: Found, idiffs: FromRows, seq: int) -> None:
-        self.seq, self._view, self._found, self._idiffs = seq, view, found, idiffs
+    def __init__(
+        self, view: ViewRows, found: Found, idiffs: tuple[IdiffsOf, RowBatch], seq: int
+    ) -> None:
+        self.seq, self._view, self._found, self._idiffs_of = seq, view, found, idiffs
 
     def __len__(self) -> int:
-        return len(self._found.data) // self._view.size
+        return len(self._found[0]) // self._view.size
 
     @cached_property
     def _forms(self) -> Forms:
         changes, outputs = self._view.changes(self._found), self._view.outputs
-        return made_as_rows(changes, self._idiffs, partial(net, outputs))
+        return made_as_rows(changes, partial(*self._idiffs_of), partial(net, outputs))
 
     def rows(self) -> list[ViewRow]:
         """List (change type, row, count) in the order of the base diffs."""

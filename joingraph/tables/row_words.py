@@ -66,22 +66,19 @@ class Texts:
         self.parts: list[bytes] = []
         self.size = 0
 
-    def clear(self) -> None:
-        """Begin a batch."""
-        self.parts, self.size = [], 0
-
     def enter(self, value: str) -> int:
-        """Return the word of a text."""
-        return self.enter_bytes(value.encode())
+        """Return the word of a text; one that lies too far off is refused as its row is packed."""
+        data, at = value.encode(), self.size
+        self.parts.append(data)
+        self.size = at + len(data)
+        return at << 32 | len(data)
 
     def enter_bytes(self, data: bytes) -> int:
         """Return the word of bytes."""
-        at, length = self.size, len(data)
-        if at + length >> 31:
-            raise UnfitError
+        at = self.size
         self.parts.append(data)
-        self.size = at + length
-        return at << 32 | length
+        self.size = at + len(data)
+        return at << 32 | len(data)
 
 
 class RowWords:

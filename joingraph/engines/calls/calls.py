@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from joingraph.engines.contract import IdiffsOf
 
 WORDS_MAX = 1 << 16  # of a batch in any of its forms: blocks are as good for more
+TEXT_BYTES_MAX = 1 << 26
 NOTED_OPS = 128  # after which the view's own kernels hear of them
 ENTRY = Struct(f"<{k.ENTRY_WORDS}q")
 ENTRY_BYTES = ENTRY.size
@@ -113,6 +114,8 @@ class Calls:
             ENTRY.pack_into(entries, number, way.address, kind, count, pre, post)
             number, ops = number + ENTRY_BYTES, ops + count * way.alias_count
             parts.append((operation, name, count, way.width))
+        if texts.size > TEXT_BYTES_MAX:
+            raise UnfitError
         memory.words[k.C_ENTRY_COUNT], self.ops = len(parts), ops
         return RowBatch(parts, bytes(area[:at]), b"".join(texts.parts))
 
@@ -130,8 +133,11 @@ class Calls:
     def carry_out(self, batch: RowBatch, idiffs: IdiffsOf, seq: int) -> ViewDiff | None:
         """Carry out the batch that was read; None: undo it, as it goes by blocks."""
         engine, memory, state, run = self.engine, self.memory, self.state, self.run
-        if batch.texts:
-            self._take_texts(batch.texts)
+        if self.texts.parts:
+            size, count = len(batch.texts), len(self.texts.parts)
+            if not engine.interner.covers(size, count):
+                engine.make_text_room(size, count)
+            memory.enter_texts(batch.texts)
         if not engine.memory.area.covers(self.ops):
             engine.make_room(self.ops)
         memory.tell_places()
@@ -154,11 +160,6 @@ class Calls:
         if self.unnoted >= NOTED_OPS:
             self._note()
         return diff
-
-    def _take_texts(self, texts: bytes) -> None:
-        """Lay texts where the kernel reads them, and make room for them among those kept."""
-        self.engine.make_text_room(len(texts), len(self.texts.parts))
-        self.memory.enter_texts(texts)
 
     def _found(self) -> Found:
         """Copy the rows of the view diff, and their texts."""

@@ -58,7 +58,9 @@ class ViewRows:
         self.words = len(self.told)
         self.size = 8 * (self.words + k.META_WORDS)
         self.readers = [reader_of(each) for each in columns]
-        self.converts = any(each is not as_it_is for each in self.readers)
+        known = [(at, each) for at, each in enumerate(self.readers) if each is not None]
+        self.converting = [each for each in known if each[1] is not as_it_is], known
+        self.converts = bool(self.converting[0])
         self.is_quick = None not in self.readers
         self.alike = Struct(f"<{self.words}q{8 * k.META_WORDS}x").iter_unpack
         self.full = Struct(f"<{self.words + k.META_WORDS}q").iter_unpack
@@ -90,13 +92,11 @@ class ViewRows:
         self, rows: Iterable[tuple[int, ...]], texts: bytes, has_null: int
     ) -> Iterable[tuple[Any, ...]]:
         """Turn words into values, a column at a time."""
-        columns: list[Iterable[Any]] = []
-        for words, reader in zip(zip(*rows, strict=True), self.readers, strict=True):
-            assert reader is not None, "else columns are read"
-            if has_null and NULL_WORD in words:
-                columns.append(with_nulls(words, texts, reader))
-            else:
-                columns.append(reader(words, texts))
+        columns: list[Any] = [*zip(*rows, strict=True)]
+        for at, reader in self.converting[bool(has_null)]:
+            words = columns[at]
+            is_full = not has_null or NULL_WORD not in words
+            columns[at] = reader(words, texts) if is_full else with_nulls(words, texts, reader)
         return zip(*columns, strict=True)
 
     def changes(self, found: Found) -> DiffRows:
@@ -171,10 +171,11 @@ def as_it_is(words: Sequence[int], texts: bytes) -> Sequence[int]:
 
 
 def strings(words: Sequence[int], texts: bytes) -> list[str]:
-    """Return texts, equal ones once."""
-    found = {
-        word: str(texts[word >> 32 : (word >> 32) + (word & LOW)], "utf-8") for word in set(words)
-    }
+    """Return texts, equal ones once: mostly all are those of one base row."""
+    some = set(words)
+    found = {word: str(texts[word >> 32 : (word >> 32) + (word & LOW)], "utf-8") for word in some}
+    if len(found) == 1:
+        return [*found.values()] * len(words)
     return [found[word] for word in words]
 
 

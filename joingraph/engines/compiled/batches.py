@@ -187,8 +187,7 @@ class Carrying:
         """Begin a batch whose ops a compiled call will write, as `_start` begins others."""
         if self.plugs.finished:
             self.plugs.put_in_place()
-        if self.memory.filling.block is None:
-            self.memory.filling.begin()
+        self.memory.filling.begin()
         state[f.OP_COUNT] = state[f.CURSOR] = run.carried = 0
         self._work = work = Work(is_whole=False)
         work.runs.append(run)
@@ -196,8 +195,9 @@ class Carrying:
         run.carried = None
 
     def end_call(self, run: Run, state: memoryview) -> None:
-        """End a batch that a compiled call has carried out; the block stays for the next."""
+        """End a batch that a compiled call has carried out."""
         run.carried, self._under_way = state[f.CURSOR], None
+        self.memory.filling.end()
         self._work.is_whole = True
 
     def rest_of_call(self, run: Run) -> list[Paths]:

@@ -223,15 +223,20 @@ class Journal:
         is_plain = record.rows is not None and record.said["source"] is None
         if is_plain and not self.state.subscribers:  # nothing of it can be asked for again
             self.state.seq, self.changed_at, self._commit = record.seq, number, None
-            if not self.store.is_durable:  # it keeps nothing but what can be
-                return
+            # A store that is not durable keeps nothing but what can be.
+            failure = self.store.forget(EVERY_NUMBER) if self.store.is_durable else None
         else:
-            self.note(record, number)
-            self._commit = None
+            failure = self._noted(record, number)
+        if failure is not None:  # the record is logged all the same
+            log.warning("%s; it will be tried again", failure)
+
+    def _noted(self, record: Record, number: int) -> StoreError | None:
+        """Take note of a record of any kind; return why view diffs stay that could be forgotten."""
+        self.note(record, number)
+        self._commit = None
         if record.kind in ("ack", "drop") or not self.state.subscribers:
-            failure = self._forget()
-            if failure is not None:  # the record is logged all the same
-                log.warning("%s; it will be tried again", failure)
+            return self._forget()
+        return None
 
     def note(self, record: Record, number: int) -> None:
         """Take note of a record that is in the store; once more changes nothing."""

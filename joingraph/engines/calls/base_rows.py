@@ -92,9 +92,10 @@ class BaseRows:
         self.name, self.engine, self.table = table.name, engine, table
         self.encoder = RowWords(table, texts)
         self.declared = self.encoder.words
-        if table.name in engine.keys.tables:
-            raise UnfitError
         self.aliases = [each for each in engine.plan.aliases if each.table == table.name]
+        indexed = {each.alias for each in engine.indexes.values()}
+        if table.name in engine.keys.tables or indexed & {each.index for each in self.aliases}:
+            raise UnfitError
         layouts = [engine.layout.aliases[each.index] for each in self.aliases]
         self.columns = {name: at for at, name in enumerate(table.schema.names)}
         self.names = self.columns.keys()

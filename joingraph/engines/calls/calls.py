@@ -62,6 +62,7 @@ class Calls:
         self.ways: dict[str, BaseRows | None] = {}
         self.run = Run(self.memory.batch.ops, (), is_call=True)
         self.ops = self.unnoted = 0  # of the batch that was read; since they were noted
+        self.indexes = 0  # on output columns
         words = self.memory.words
         words[k.C_ST], words[k.C_STRINGS] = engine.memory.st, engine.interner.descriptor.address
         words[k.C_RUN] = address_of_kernel(carry_out)
@@ -70,8 +71,10 @@ class Calls:
     def read(self, batch: object) -> RowBatch | None:
         """Read a batch, if it can be carried out by a call; nothing is changed."""
         engine = self.engine
-        if type(batch) is not list or engine.room is not None or engine.has_indexes:
+        if type(batch) is not list or engine.room is not None:
             return None
+        if len(engine.indexes) != self.indexes:  # which alias has one is settled with its table
+            self.ways, self.indexes = {}, len(engine.indexes)
         while True:
             try:
                 return self._read(batch)

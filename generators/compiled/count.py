@@ -17,18 +17,6 @@ import numpy as np
 
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.entries import link_of, node_at
-from joingraph.graph.compiled.fields import (
-    A_KIND,
-    A_LINK_COUNT,
-    EDGE,
-    HEAP,
-    L_LENGTH,
-    L_OFFSET,
-    L_VERTEX,
-    LENGTH,
-    V_RECORDS,
-    V_STRIDE,
-)
 from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
 from joingraph.graph.compiled.memory.reserved import Words, lent
 from joingraph.graph.compiled.memory.state import GraphMemory
@@ -93,16 +81,16 @@ def send(st: int, ad: int, given: Words) -> None:
     """Fill in what an alias sends to every value of one of its links."""
     link, places, found, values, prime = given[0], given[1], given[2], given[3], given[4]
     ln = link_of(ad, link)
-    vd = ld(ln, L_VERTEX)
+    vd = ld(ln, f.L_VERTEX)
     for value in range(values):
-        record = ld(vd, V_RECORDS) + value * ld(vd, V_STRIDE) * 8
-        length = ld(record, ld(ln, L_LENGTH)) & LENGTH
-        if ld(ad, A_KIND) < EDGE:
+        record = ld(vd, f.V_RECORDS) + value * ld(vd, f.V_STRIDE) * 8
+        length = ld(record, ld(ln, f.L_LENGTH)) & f.LENGTH
+        if ld(ad, f.A_KIND) < f.EDGE:
             sto(found, value, length % prime)
             continue
         total, entries = 0, 0
         if length:
-            entries = ld(st, HEAP) + ld(record, ld(ln, L_OFFSET)) * 8
+            entries = ld(st, f.HEAP) + ld(record, ld(ln, f.L_OFFSET)) * 8
         for at in range(length):
             total = (total + brought(ad, link, ld(entries, at), places, prime)) % prime
         sto(found, value, total)
@@ -111,10 +99,10 @@ def send(st: int, ad: int, given: Words) -> None:
 @kernel
 def brought(ad: int, link: int, entry: int, places: int, prime: int) -> int:
     """Multiply what arrives at the other values of one row."""
-    if ld(ad, A_KIND) == EDGE:
+    if ld(ad, f.A_KIND) == f.EDGE:
         return ld(ld(places, 1 - link), entry >> 32)
     product, node = 1, node_at(ad, entry)
-    for other in range(ld(ad, A_LINK_COUNT)):
+    for other in range(ld(ad, f.A_LINK_COUNT)):
         if other != link:
             product = product * ld(ld(places, other), ld(node, 1 + other) >> 32) % prime
     return product

@@ -13,64 +13,8 @@ lead nowhere, and what takes their places has been seen.
 
 from __future__ import annotations
 
+from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.entries import link_of, node_at, record_at
-from joingraph.graph.compiled.fields import (
-    A_KEY_WORDS,
-    A_KIND,
-    A_LINK_COUNT,
-    A_SOURCE,
-    BLOCK_ROWS,
-    COLUMN_COUNT,
-    COLUMNS,
-    COUNT,
-    CURSOR,
-    DEPTH,
-    DONE,
-    EDGE,
-    FLAGGING,
-    FULL,
-    G_OP,
-    G_START,
-    G_WEIGHT,
-    GLOBAL,
-    H_ALIAS,
-    H_KIND,
-    H_LINK,
-    H_LIVE,
-    H_OFFSET,
-    H_VERTEX,
-    HEAP,
-    L_LIVE,
-    L_NUMBER,
-    L_OFFSET,
-    L_VERTEX,
-    LEAF,
-    LENGTH,
-    LEVEL_WORDS,
-    LOCAL,
-    LOOKAHEAD,
-    OUT,
-    ROWS,
-    S_ALIAS,
-    S_LINK,
-    SEAT_WORDS,
-    SEGMENT_COUNT,
-    SEGMENT_WORDS,
-    SEGMENTS,
-    SOURCES,
-    STRIDE,
-    T_COUNT,
-    T_LEVELS,
-    V_SEAT_COUNT,
-    V_SEATS,
-    W_BASE,
-    W_END,
-    W_LEVEL,
-    W_POSITION,
-    W_WEIGHT,
-    WALK_WORDS,
-    WHEELS,
-)
 from joingraph.graph.compiled.lists import step_of
 from joingraph.graph.compiled.live_flags import complete, lay_dead
 from joingraph.graph.compiled.machine.kernel import copy8, fill8, kernel, ld, small, sto
@@ -79,67 +23,69 @@ from joingraph.graph.compiled.machine.kernel import copy8, fill8, kernel, ld, sm
 @small
 def set_source(st: int, source: int, base: int, step: int) -> None:
     """Say where a source's words lie."""
-    sto(ld(st, SOURCES), 2 * source, base)
-    sto(ld(st, SOURCES), 2 * source + 1, step)
+    sto(ld(st, f.SOURCES), 2 * source, base)
+    sto(ld(st, f.SOURCES), 2 * source + 1, step)
 
 
 @kernel
 def begin(st: int, program: int, weight: int) -> None:
     """Set the wheels to the first path of a program."""
-    sto(ld(st, WHEELS), W_WEIGHT, weight)
-    for depth in range(ld(program, T_COUNT)):
-        level = ld(program, T_LEVELS) + depth * (LEVEL_WORDS * 8)
-        sto(ld(st, WHEELS), depth * WALK_WORDS + W_LEVEL, level)
-    sto(st, DEPTH, 0)
-    if ld(program, T_COUNT) > 0:
+    sto(ld(st, f.WHEELS), f.W_WEIGHT, weight)
+    for depth in range(ld(program, f.T_COUNT)):
+        level = ld(program, f.T_LEVELS) + depth * (f.LEVEL_WORDS * 8)
+        sto(ld(st, f.WHEELS), depth * f.WALK_WORDS + f.W_LEVEL, level)
+    sto(st, f.DEPTH, 0)
+    if ld(program, f.T_COUNT) > 0:
         enter(st, program, 0)
 
 
 @kernel
 def enter(st: int, program: int, depth: int) -> None:
     """Set a wheel to the start of its list, and the next wheel's weight."""
-    wheel = ld(st, WHEELS) + depth * (WALK_WORDS * 8)
-    if depth + 2 == ld(program, T_COUNT):
+    wheel = ld(st, f.WHEELS) + depth * (f.WALK_WORDS * 8)
+    if depth + 2 == ld(program, f.T_COUNT):
         order_leaves(st, wheel)
-    level = ld(wheel, W_LEVEL)
-    record = ld(ld(st, SOURCES), 2 * ld(level, H_VERTEX))
+    level = ld(wheel, f.W_LEVEL)
+    record = ld(ld(st, f.SOURCES), 2 * ld(level, f.H_VERTEX))
     live = live_at(st, level)
-    weight = ld(wheel, W_WEIGHT)
-    sto(wheel, W_POSITION, 0)
-    if ld(level, H_KIND) >= EDGE:
-        sto(wheel, W_POSITION, live)
-        sto(wheel, W_END, 0)
-        sto(wheel, W_BASE, ld(st, HEAP) + ld(record, ld(level, H_OFFSET)) * 8)
-    elif ld(level, H_KIND) == COUNT:
-        weight *= summed(st, ld(level, H_ALIAS), ld(level, H_LINK), record)
-        sto(wheel, W_END, 1 if weight else 0)
+    weight = ld(wheel, f.W_WEIGHT)
+    sto(wheel, f.W_POSITION, 0)
+    if ld(level, f.H_KIND) >= f.EDGE:
+        sto(wheel, f.W_POSITION, live)
+        sto(wheel, f.W_END, 0)
+        sto(wheel, f.W_BASE, ld(st, f.HEAP) + ld(record, ld(level, f.H_OFFSET)) * 8)
+    elif ld(level, f.H_KIND) == f.COUNT:
+        weight *= summed(st, ld(level, f.H_ALIAS), ld(level, f.H_LINK), record)
+        sto(wheel, f.W_END, 1 if weight else 0)
     else:
-        sto(wheel, W_END, live)
-        sto(wheel, W_BASE, ld(st, HEAP) + ld(record, ld(level, H_OFFSET)) * 8)
-        step = step_of(record + ld(level, H_OFFSET) * 8)
-        set_source(st, ld(ld(level, H_ALIAS), A_SOURCE), ld(wheel, W_BASE), step)
-    sto(wheel, WALK_WORDS + W_WEIGHT, weight)
+        sto(wheel, f.W_END, live)
+        sto(wheel, f.W_BASE, ld(st, f.HEAP) + ld(record, ld(level, f.H_OFFSET)) * 8)
+        step = step_of(record + ld(level, f.H_OFFSET) * 8)
+        set_source(st, ld(ld(level, f.H_ALIAS), f.A_SOURCE), ld(wheel, f.W_BASE), step)
+    sto(wheel, f.WALK_WORDS + f.W_WEIGHT, weight)
 
 
 @kernel
 def summed(st: int, ad: int, link: int, record: int) -> int:
     """Return how many paths go on at a value through an alias that is weighed, and beyond."""
-    ln, links = link_of(ad, link), ld(ad, A_LINK_COUNT)
-    live = ld(record, ld(ln, L_LIVE)) & LENGTH
-    if ld(ad, A_KIND) < EDGE:
+    ln, links = link_of(ad, link), ld(ad, f.A_LINK_COUNT)
+    live = ld(record, ld(ln, f.L_LIVE)) & f.LENGTH
+    if ld(ad, f.A_KIND) < f.EDGE:
         return live
-    entries, total = ld(st, HEAP) + ld(record, ld(ln, L_OFFSET)) * 8, 0
+    entries, total = ld(st, f.HEAP) + ld(record, ld(ln, f.L_OFFSET)) * 8, 0
     for at in range(live):
         entry, ways = ld(entries, at), 1
         for other in range(links):
             if other != link:
                 far = link_of(ad, other)
-                identity = entry if ld(ad, A_KIND) == EDGE else ld(node_at(ad, entry), 1 + other)
-                value, vd = record_at(far, identity >> 32), ld(far, L_VERTEX)
-                for seat in range(ld(vd, V_SEAT_COUNT)):
-                    sd = ld(vd, V_SEATS) + seat * (SEAT_WORDS * 8)
-                    if ld(sd, S_ALIAS) != ad:
-                        ways *= summed(st, ld(sd, S_ALIAS), ld(sd, S_LINK), value)
+                identity = (
+                    entry if ld(ad, f.A_KIND) == f.EDGE else ld(node_at(ad, entry), 1 + other)
+                )
+                value, vd = record_at(far, identity >> 32), ld(far, f.L_VERTEX)
+                for seat in range(ld(vd, f.V_SEAT_COUNT)):
+                    sd = ld(vd, f.V_SEATS) + seat * (f.SEAT_WORDS * 8)
+                    if ld(sd, f.S_ALIAS) != ad:
+                        ways *= summed(st, ld(sd, f.S_ALIAS), ld(sd, f.S_LINK), value)
         total += ways
     return total
 
@@ -147,41 +93,43 @@ def summed(st: int, ad: int, link: int, record: int) -> int:
 @small
 def order_leaves(st: int, wheel: int) -> None:
     """Let the longer of two last leaves be the inner one: its rows are copied in runs."""
-    one, two = ld(wheel, W_LEVEL), ld(wheel, WALK_WORDS + W_LEVEL)
-    leaves = ld(one, H_KIND) == LEAF and ld(two, H_KIND) == LEAF
+    one, two = ld(wheel, f.W_LEVEL), ld(wheel, f.WALK_WORDS + f.W_LEVEL)
+    leaves = ld(one, f.H_KIND) == f.LEAF and ld(two, f.H_KIND) == f.LEAF
     if leaves and live_at(st, one) > live_at(st, two):
-        sto(wheel, W_LEVEL, two)
-        sto(wheel, WALK_WORDS + W_LEVEL, one)
+        sto(wheel, f.W_LEVEL, two)
+        sto(wheel, f.WALK_WORDS + f.W_LEVEL, one)
 
 
 @small
 def live_at(st: int, level: int) -> int:
     """Return how many entries a level has at the value bound where it is entered."""
-    record = ld(ld(st, SOURCES), 2 * ld(level, H_VERTEX))
-    return ld(record, ld(level, H_LIVE)) & LENGTH
+    record = ld(ld(st, f.SOURCES), 2 * ld(level, f.H_VERTEX))
+    return ld(record, ld(level, f.H_LIVE)) & f.LENGTH
 
 
 @small
 def advance(st: int, level: int, wheel: int) -> bool:
     """Bind a wheel's next entry; false if it is seen to lead nowhere."""
-    at, ad, kind = ld(wheel, W_POSITION), ld(level, H_ALIAS), ld(level, H_KIND)
-    if kind >= EDGE:
+    at, ad, kind = ld(wheel, f.W_POSITION), ld(level, f.H_ALIAS), ld(level, f.H_KIND)
+    if kind >= f.EDGE:
         at -= 1
-        sto(wheel, W_POSITION, at)
+        sto(wheel, f.W_POSITION, at)
     else:
-        sto(wheel, W_POSITION, at + 1)
-    if kind == LEAF:
-        sto(ld(st, SOURCES), 2 * ld(ad, A_SOURCE), ld(wheel, W_BASE) + at * 8)
-    elif kind == EDGE:
-        far = 1 - ld(level, H_LINK)
-        return bind_value(st, ad, far, ld(ld(wheel, W_BASE), at) >> 32)
-    elif kind > EDGE:
-        links = ld(ad, A_LINK_COUNT)
-        node = node_at(ad, ld(ld(wheel, W_BASE), at))
-        set_source(st, ld(ad, A_SOURCE), node + (1 + links) * 8, 8)
+        sto(wheel, f.W_POSITION, at + 1)
+    if kind == f.LEAF:
+        sto(ld(st, f.SOURCES), 2 * ld(ad, f.A_SOURCE), ld(wheel, f.W_BASE) + at * 8)
+    elif kind == f.EDGE:
+        far = 1 - ld(level, f.H_LINK)
+        return bind_value(st, ad, far, ld(ld(wheel, f.W_BASE), at) >> 32)
+    elif kind > f.EDGE:
+        links = ld(ad, f.A_LINK_COUNT)
+        node = node_at(ad, ld(ld(wheel, f.W_BASE), at))
+        set_source(st, ld(ad, f.A_SOURCE), node + (1 + links) * 8, 8)
         leads_on = True
         for link in range(links):
-            if link != ld(level, H_LINK) and not bind_value(st, ad, link, ld(node, 1 + link) >> 32):
+            if link != ld(level, f.H_LINK) and not bind_value(
+                st, ad, link, ld(node, 1 + link) >> 32
+            ):
                 leads_on = False
         return leads_on
     return True
@@ -190,15 +138,15 @@ def advance(st: int, level: int, wheel: int) -> bool:
 @kernel
 def close(st: int, level: int, wheel: int) -> None:
     """Lay a wheel's entry dead if it is seen by now to lead nowhere (global)."""
-    if ld(st, FLAGGING) == 0 or ld(level, H_KIND) < EDGE:
+    if ld(st, f.FLAGGING) == 0 or ld(level, f.H_KIND) < f.EDGE:
         return
-    ad, own = ld(level, H_ALIAS), ld(level, H_LINK)
-    for link in range(ld(ad, A_LINK_COUNT)):
+    ad, own = ld(level, f.H_ALIAS), ld(level, f.H_LINK)
+    for link in range(ld(ad, f.A_LINK_COUNT)):
         ln = link_of(ad, link)
-        record = ld(ld(st, SOURCES), 2 * ld(ln, L_NUMBER))
-        if link != own and not complete(ld(ln, L_VERTEX), record, ad, ad):
-            here = ld(ld(st, SOURCES), 2 * ld(level, H_VERTEX))
-            lay_dead(st, ad, own, here, ld(wheel, W_POSITION))
+        record = ld(ld(st, f.SOURCES), 2 * ld(ln, f.L_NUMBER))
+        if link != own and not complete(ld(ln, f.L_VERTEX), record, ad, ad):
+            here = ld(ld(st, f.SOURCES), 2 * ld(level, f.H_VERTEX))
+            lay_dead(st, ad, own, here, ld(wheel, f.W_POSITION))
             return
 
 
@@ -207,34 +155,34 @@ def bind_value(st: int, ad: int, link: int, identity: int) -> bool:
     """Bind the value that a row has at a link; false if an alias is missing there."""
     ln = link_of(ad, link)
     record = record_at(ln, identity)
-    sto(ld(st, SOURCES), 2 * ld(ln, L_NUMBER), record)
-    asks = ld(st, LOOKAHEAD) == LOCAL or ld(st, LOOKAHEAD) == GLOBAL
-    return not asks or complete(ld(ln, L_VERTEX), record, ad, ad)
+    sto(ld(st, f.SOURCES), 2 * ld(ln, f.L_NUMBER), record)
+    asks = ld(st, f.LOOKAHEAD) == f.LOCAL or ld(st, f.LOOKAHEAD) == f.GLOBAL
+    return not asks or complete(ld(ln, f.L_VERTEX), record, ad, ad)
 
 
 @kernel
 def walk(st: int, program: int) -> int:
     """Emit paths from where the wheels stand until none is left (DONE) or no room is (FULL)."""
-    last = ld(program, T_COUNT) - 1
+    last = ld(program, f.T_COUNT) - 1
     if last < 0:
         return walk_alone(st)
-    depth = ld(st, DEPTH)
+    depth = ld(st, f.DEPTH)
     while depth >= 0:
-        wheel = ld(st, WHEELS) + depth * (WALK_WORDS * 8)
-        level = ld(wheel, W_LEVEL)
-        if ld(wheel, W_POSITION) == ld(wheel, W_END):
+        wheel = ld(st, f.WHEELS) + depth * (f.WALK_WORDS * 8)
+        level = ld(wheel, f.W_LEVEL)
+        if ld(wheel, f.W_POSITION) == ld(wheel, f.W_END):
             depth -= 1
             if depth >= 0:
-                wheel -= WALK_WORDS * 8
-                close(st, ld(wheel, W_LEVEL), wheel)
+                wheel -= f.WALK_WORDS * 8
+                close(st, ld(wheel, f.W_LEVEL), wheel)
         elif depth == last:
-            if ld(st, ROWS) == BLOCK_ROWS:
-                sto(st, DEPTH, depth)
-                return FULL
-            if ld(level, H_KIND) == LEAF:
+            if ld(st, f.ROWS) == f.BLOCK_ROWS:
+                sto(st, f.DEPTH, depth)
+                return f.FULL
+            if ld(level, f.H_KIND) == f.LEAF:
                 emit_run(st, level, wheel)
             elif advance(st, level, wheel):
-                emit_row(st, ld(wheel, WALK_WORDS + W_WEIGHT))
+                emit_row(st, ld(wheel, f.WALK_WORDS + f.W_WEIGHT))
             else:
                 close(st, level, wheel)
         elif advance(st, level, wheel):
@@ -242,37 +190,37 @@ def walk(st: int, program: int) -> int:
             enter(st, program, depth)
         else:
             close(st, level, wheel)
-    return DONE
+    return f.DONE
 
 
 @kernel
 def walk_alone(st: int) -> int:
     """Emit the one path of a view that has one alias."""
-    if ld(st, ROWS) == BLOCK_ROWS:
-        return FULL
-    emit_row(st, ld(ld(st, WHEELS), W_WEIGHT))
-    return DONE
+    if ld(st, f.ROWS) == f.BLOCK_ROWS:
+        return f.FULL
+    emit_row(st, ld(ld(st, f.WHEELS), f.W_WEIGHT))
+    return f.DONE
 
 
 @small
 def segment(st: int, weight: int) -> None:
     """Begin a segment at the next row, unless the last one goes on."""
-    count = ld(st, SEGMENT_COUNT)
-    last = ld(st, SEGMENTS) + (count - 1) * (SEGMENT_WORDS * 8)
-    if count and ld(last, G_OP) == ld(st, CURSOR) and ld(last, G_WEIGHT) == weight:
+    count = ld(st, f.SEGMENT_COUNT)
+    last = ld(st, f.SEGMENTS) + (count - 1) * (f.SEGMENT_WORDS * 8)
+    if count and ld(last, f.G_OP) == ld(st, f.CURSOR) and ld(last, f.G_WEIGHT) == weight:
         return
-    fresh = last + SEGMENT_WORDS * 8
-    sto(fresh, G_START, ld(st, ROWS))
-    sto(fresh, G_OP, ld(st, CURSOR))
-    sto(fresh, G_WEIGHT, weight)
-    sto(st, SEGMENT_COUNT, count + 1)
+    fresh = last + f.SEGMENT_WORDS * 8
+    sto(fresh, f.G_START, ld(st, f.ROWS))
+    sto(fresh, f.G_OP, ld(st, f.CURSOR))
+    sto(fresh, f.G_WEIGHT, weight)
+    sto(st, f.SEGMENT_COUNT, count + 1)
 
 
 @small
 def word_of(st: int, column: int) -> int:
     """Return the word of an output column on the bound path."""
-    source, word = ld(ld(st, COLUMNS), 2 * column), ld(ld(st, COLUMNS), 2 * column + 1)
-    place = ld(st, SOURCES) + source * 16
+    source, word = ld(ld(st, f.COLUMNS), 2 * column), ld(ld(st, f.COLUMNS), 2 * column + 1)
+    place = ld(st, f.SOURCES) + source * 16
     return ld(ld(place, 0) + word * ld(place, 1), 0)
 
 
@@ -280,10 +228,10 @@ def word_of(st: int, column: int) -> int:
 def emit_row(st: int, weight: int) -> None:
     """Write the bound path as a row."""
     segment(st, weight)
-    row, out = ld(st, ROWS), ld(st, OUT)
-    for column in range(ld(st, COLUMN_COUNT)):
-        sto(out, row + column * ld(st, STRIDE), word_of(st, column))
-    sto(st, ROWS, row + 1)
+    row, out = ld(st, f.ROWS), ld(st, f.OUT)
+    for column in range(ld(st, f.COLUMN_COUNT)):
+        sto(out, row + column * ld(st, f.STRIDE), word_of(st, column))
+    sto(st, f.ROWS, row + 1)
 
 
 @kernel
@@ -292,37 +240,37 @@ def emit_run(st: int, level: int, wheel: int) -> None:
 
     Stores overshoot by up to seven words; the columns have slack for them.
     """
-    at, source = ld(wheel, W_POSITION), ld(ld(level, H_ALIAS), A_SOURCE)
-    row, base = ld(st, ROWS), ld(wheel, W_BASE)
-    rows = min(ld(wheel, W_END) - at, BLOCK_ROWS - row)
-    segment(st, ld(wheel, W_WEIGHT))
-    for column in range(ld(st, COLUMN_COUNT)):
-        to = ld(st, OUT) + (row + column * ld(st, STRIDE)) * 8
-        if ld(ld(st, COLUMNS), 2 * column) == source:
-            step = ld(ld(st, SOURCES) + source * 16, 1)
-            of = base + ld(ld(st, COLUMNS), 2 * column + 1) * step
+    at, source = ld(wheel, f.W_POSITION), ld(ld(level, f.H_ALIAS), f.A_SOURCE)
+    row, base = ld(st, f.ROWS), ld(wheel, f.W_BASE)
+    rows = min(ld(wheel, f.W_END) - at, f.BLOCK_ROWS - row)
+    segment(st, ld(wheel, f.W_WEIGHT))
+    for column in range(ld(st, f.COLUMN_COUNT)):
+        to = ld(st, f.OUT) + (row + column * ld(st, f.STRIDE)) * 8
+        if ld(ld(st, f.COLUMNS), 2 * column) == source:
+            step = ld(ld(st, f.SOURCES) + source * 16, 1)
+            of = base + ld(ld(st, f.COLUMNS), 2 * column + 1) * step
             for done in range(0, rows, 8):
                 copy8(to, done, of, at + done)
         else:
             word = word_of(st, column)
             for done in range(0, rows, 8):
                 fill8(to, done, word)
-    sto(wheel, W_POSITION, at + rows)
-    sto(st, ROWS, row + rows)
+    sto(wheel, f.W_POSITION, at + rows)
+    sto(st, f.ROWS, row + rows)
 
 
 @small
 def own_source(st: int, ad: int, row: int) -> None:
     """Bind a changed row's own projected words."""
-    set_source(st, ld(ad, A_SOURCE), row + ld(ad, A_KEY_WORDS) * 8, 8)
+    set_source(st, ld(ad, f.A_SOURCE), row + ld(ad, f.A_KEY_WORDS) * 8, 8)
 
 
 @small
 def reachable(st: int, ad: int) -> bool:
     """True if every other alias at a row's bound values has something there."""
-    for link in range(ld(ad, A_LINK_COUNT)):
+    for link in range(ld(ad, f.A_LINK_COUNT)):
         ln = link_of(ad, link)
-        record = ld(ld(st, SOURCES), 2 * ld(ln, L_NUMBER))
-        if not complete(ld(ln, L_VERTEX), record, ad, ad):
+        record = ld(ld(st, f.SOURCES), 2 * ld(ln, f.L_NUMBER))
+        if not complete(ld(ln, f.L_VERTEX), record, ad, ad):
             return False
     return True

@@ -20,22 +20,6 @@ import pyarrow as pa
 from joingraph.generators.compiled.odometer import begin, walk
 from joingraph.generators.compiled.outputs import Outputs
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.fields import (
-    CURSOR,
-    DONE,
-    FULL,
-    OP_COUNT,
-    P_EMIT,
-    P_START,
-    P_WALK,
-    PHASE,
-    SOURCES,
-    STATE_WORDS,
-    V_NUMBER,
-    V_PROGRAM,
-    V_RECORDS,
-    V_STRIDE,
-)
 from joingraph.graph.compiled.live_flags import complete
 from joingraph.graph.compiled.machine.kernel import check_fences, kernel, ld, sto
 from joingraph.graph.compiled.memory.blocks import Blocks, Filling
@@ -53,28 +37,28 @@ class Reader:
         layout = memory.layout
         sources = f.SOURCE_WORDS * (len(layout.vertices) + len(layout.aliases))
         wheels = f.WALK_WORDS * (len(layout.aliases) + 2)
-        self.state = reserve(STATE_WORDS + sources + wheels)
+        self.state = reserve(f.STATE_WORDS + sources + wheels)
         self.words = self.state.words
-        self.words[:STATE_WORDS] = memory.words[:STATE_WORDS]
+        self.words[: f.STATE_WORDS] = memory.words[: f.STATE_WORDS]
         self.words[f.FLAGGING] = False  # a reader must not move entries
-        at = (int(memory.words[SOURCES]) - memory.st) // 8
-        self.words[STATE_WORDS : STATE_WORDS + sources] = memory.words[at : at + sources]
-        self.words[SOURCES] = self.state.address + STATE_WORDS * 8
-        self.words[f.WHEELS] = self.state.address + (STATE_WORDS + sources) * 8
+        at = (int(memory.words[f.SOURCES]) - memory.st) // 8
+        self.words[f.STATE_WORDS : f.STATE_WORDS + sources] = memory.words[at : at + sources]
+        self.words[f.SOURCES] = self.state.address + f.STATE_WORDS * 8
+        self.words[f.WHEELS] = self.state.address + (f.STATE_WORDS + sources) * 8
         self.filling = Filling(self.words, blocks)
         self.filling.begin()
-        self.words[CURSOR], self.words[OP_COUNT], self.words[PHASE] = 0, 0, P_START
+        self.words[f.CURSOR], self.words[f.OP_COUNT], self.words[f.PHASE] = 0, 0, f.P_START
 
     def fill(self, ranges: SimpleQueue[range]) -> None:
         """Fill the block anew, as far as there is something to fill it with."""
         self.words[f.ROWS] = self.words[f.SEGMENT_COUNT] = 0
         vd = self.memory.vertex(self.vertex).ctypes.data
-        while scan_values(self.state.address, vd) == DONE:
+        while scan_values(self.state.address, vd) == f.DONE:
             try:
                 values = ranges.get_nowait()
             except Empty:
                 break
-            self.words[CURSOR], self.words[OP_COUNT] = values.start, values.stop
+            self.words[f.CURSOR], self.words[f.OP_COUNT] = values.start, values.stop
 
 
 def scan(memory: GraphMemory, vertex: int, outputs: Outputs) -> Iterator[pa.RecordBatch]:
@@ -106,24 +90,24 @@ def scan(memory: GraphMemory, vertex: int, outputs: Outputs) -> Iterator[pa.Reco
 @kernel
 def scan_values(st: int, vd: int) -> int:
     """Emit all paths through a vertex' values, from where the reader stands."""
-    cursor, end = ld(st, CURSOR), ld(st, OP_COUNT)
+    cursor, end = ld(st, f.CURSOR), ld(st, f.OP_COUNT)
     while cursor < end:
-        record = ld(vd, V_RECORDS) + cursor * ld(vd, V_STRIDE) * 8
-        if ld(st, PHASE) == P_START:
-            sto(st, PHASE, P_EMIT)
+        record = ld(vd, f.V_RECORDS) + cursor * ld(vd, f.V_STRIDE) * 8
+        if ld(st, f.PHASE) == f.P_START:
+            sto(st, f.PHASE, f.P_EMIT)
             if complete(vd, record, 0, 0):
                 bind_start(st, vd, record)
-                begin(st, ld(vd, V_PROGRAM), 1)
-                sto(st, PHASE, P_WALK)
-        if ld(st, PHASE) == P_WALK and walk(st, ld(vd, V_PROGRAM)) == FULL:
-            return FULL
+                begin(st, ld(vd, f.V_PROGRAM), 1)
+                sto(st, f.PHASE, f.P_WALK)
+        if ld(st, f.PHASE) == f.P_WALK and walk(st, ld(vd, f.V_PROGRAM)) == f.FULL:
+            return f.FULL
         cursor += 1
-        sto(st, CURSOR, cursor)
-        sto(st, PHASE, P_START)
-    return DONE
+        sto(st, f.CURSOR, cursor)
+        sto(st, f.PHASE, f.P_START)
+    return f.DONE
 
 
 @kernel
 def bind_start(st: int, vd: int, record: int) -> None:
     """Bind the scanned vertex to one of its values."""
-    sto(ld(st, SOURCES), 2 * ld(vd, V_NUMBER), record)
+    sto(ld(st, f.SOURCES), 2 * ld(vd, f.V_NUMBER), record)

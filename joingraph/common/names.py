@@ -89,3 +89,9 @@ def suggest(name: str, names: Iterable[str]) -> str | None:
     spelled = {each.lower(): each for each in names}
     near = get_close_matches(name.lower(), spelled, n=1, cutoff=0.6)
     return spelled[near[0]] if near else None
+
+
+def did_you_mean(name: str, names: Iterable[str], otherwise: str = "") -> str:
+    """Return the end of a message about an unknown name: the one that was probably meant."""
+    near = suggest(name, names)
+    return otherwise if near is None else f"; did you mean {quoted(near)}?"

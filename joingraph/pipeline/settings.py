@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from joingraph.common.errors import JoinGraphError, StoreError
-from joingraph.common.names import quoted, suggest
+from joingraph.common.names import did_you_mean, quoted
 from joingraph.pipeline.model import FILES, FORMATS, ON_ERROR, Source
 from joingraph.plan.view import View
 from joingraph.sql.text.files import declarations, read_sql
@@ -211,17 +211,11 @@ def wrong_fields(section: Section, known: Mapping[str, type]) -> Iterator[Mistak
     """Yield the fields that are not known, or not of their type."""
     for key, value in section.fields.items():
         if key not in known:
-            near = hint(key, known, f"; it has {', '.join(known)}")
+            near = did_you_mean(key, known, f"; it has {', '.join(known)}")
             yield section.mistake(f"no field {quoted(key)}{near}", key)
         elif not isinstance(value, known[key]):
             text = f"{key} is {TYPES[known[key]]}, found {value!r:.60}"
             yield section.mistake(text, key)
-
-
-def hint(name: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Return the end of a message about an unknown name: the one that was probably meant."""
-    near = suggest(name, known)
-    return f"; did you mean {quoted(near)}?" if near else otherwise
 
 
 def wrong_views(top: Section, made: list[View]) -> Iterator[Mistake]:
@@ -303,7 +297,7 @@ def wrong_sources(top: Section, views: Sequence[View]) -> Iterator[Mistake]:
             yield section.mistake(f"{section.name} is a section")
             continue
         if views and name not in used:
-            near = hint(name, used, "; take it out")
+            near = did_you_mean(name, used, "; take it out")
             yield section.mistake(f"no view reads a table {quoted(name)}{near}")
         yield from wrong_source(section)
         if each.get("before") == "key" and name in tables and not tables[name].key:
@@ -360,5 +354,5 @@ def wrong_columns(section: Section, views: Iterable[View]) -> Iterator[Mistake]:
             name = str(section.fields.get(key))
             is_of_view = section.fields.get("view", view.name) == view.name
             if is_of_view and name not in view.schema.names:
-                near = hint(name, view.schema.names)
+                near = did_you_mean(name, view.schema.names)
                 yield section.mistake(f"{view.name} has no column {quoted(name)}{near}", key)

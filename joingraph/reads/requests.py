@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass
 
 from joingraph.common.errors import ViewError
-from joingraph.common.names import quoted, short_repr, suggest
+from joingraph.common.names import did_you_mean, quoted, short_repr
 from joingraph.expressions.order import Order
 from joingraph.expressions.show import show
 from joingraph.expressions.tree import Expression
@@ -64,8 +64,7 @@ def indexable(plan: Plan, column: object) -> str:
     names = {each.name.lower(): each for each in plan.definition.output}
     found = names.get(column.lower())
     if found is None:
-        near = suggest(column, plan.definition.schema.names)
-        hint = f"; did you mean {quoted(near)}?" if near else ""
+        hint = did_you_mean(column, plan.definition.schema.names)
         raise ViewError(f"index: {plan.definition.name} has no column {quoted(column)}{hint}")
     if found.value not in plan.slots:
         raise ViewError(

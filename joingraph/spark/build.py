@@ -14,12 +14,12 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from joingraph.common.errors import StoreError, ViewError
-from joingraph.common.names import quoted
+from joingraph.common.names import did_you_mean, quoted
 from joingraph.pipeline.micro_batch import Driver, Line
 from joingraph.pipeline.model import FILES, FORMATS, ON_ERROR, Source
 from joingraph.pipeline.open_graph import Options, open_outbox
 from joingraph.pipeline.report.status import Status
-from joingraph.pipeline.settings import NAME, hint
+from joingraph.pipeline.settings import NAME
 from joingraph.pipeline.sinks.contract import Call, Memory, Sink
 from joingraph.plan.view import View
 from joingraph.spark.environment.session import session
@@ -124,7 +124,7 @@ def read_sources(sources: Mapping[str, object], tables: Mapping[str, Table]) -> 
     found: dict[str, Source] = {}
     for name, described in sources.items():
         if name not in tables:
-            near = hint(name, tables)
+            near = did_you_mean(name, tables)
             raise StoreError(f"sources: no view reads a table {quoted(name)}{near}")
         found[name] = source_of(name, described)
         if found[name].by_key and not tables[name].key:
@@ -151,7 +151,7 @@ def source_of(name: str, described: Any) -> Source:
     known = {field.name for field in fields(Source)} - {"table"}
     for key in described:
         if key not in known:
-            near = hint(str(key), known, f"; it has {', '.join(known)}")
+            near = did_you_mean(str(key), known, f"; it has {', '.join(known)}")
             raise StoreError(f"sources: {name} has no field {key!r}{near}")
     if described.get("format") not in FORMATS:
         raise StoreError(

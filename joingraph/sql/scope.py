@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from sqlglot import exp
 
-from joingraph.common.names import NAME_CHARS_MAX, quoted, suggest
+from joingraph.common.names import NAME_CHARS_MAX, did_you_mean, quoted, suggest
 from joingraph.expressions.tree import Expression
 from joingraph.sql.limits import Size
 from joingraph.sql.text.refusal import Mistake, word_of
@@ -164,14 +164,11 @@ def repeated(named: Iterable[Named]) -> Named | None:
 
 
 def _hint(name: str, names: list[str]) -> str:
-    near = suggest(name, names)
-    if near is not None:
-        return f"; did you mean {quoted(near)}?"
     listed = ", ".join(
         each if len(each) < NAME_CHARS_MAX else quoted(each) for each in names[:NAMES_LISTED_MAX]
     )
     more = ", ..." if len(names) > NAMES_LISTED_MAX else ""
-    return f"; known here: {listed}{more}" if names else ""
+    return did_you_mean(name, names, f"; known here: {listed}{more}" if names else "")
 
 
 def _grouped(fields: tuple[Field, ...]) -> Mapping[str, list[Field]]:

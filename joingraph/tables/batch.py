@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from joingraph.common.errors import DiffError
-from joingraph.common.names import plain, quoted, short_repr, suggest
+from joingraph.common.names import did_you_mean, plain, quoted, short_repr
 from joingraph.expressions import texts
 from joingraph.tables.rows_in import to_table
 from joingraph.tables.table import Table
@@ -126,8 +126,7 @@ def find_table(name: object, tables: Mapping[str, Table]) -> Table:
     if isinstance(name, str) and name.lower() in by_name:
         return by_name[name.lower()]
     asked = name if isinstance(name, str) else short_repr(name)
-    near = suggest(asked, tables)
-    hint = f"; did you mean {quoted(near)}?" if near else f"; there are {', '.join(tables)}"
+    hint = did_you_mean(asked, tables, f"; there are {', '.join(tables)}")
     raise DiffError(f"the view has no base table {quoted(asked)}{hint}")
 
 

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from joingraph.common.errors import DiffError
-from joingraph.common.names import quoted, short_repr, suggest
+from joingraph.common.names import did_you_mean, quoted, short_repr
 from joingraph.expressions import texts
 from joingraph.expressions.python_values import python_value, scalar_text
 from joingraph.expressions.texts import is_text
@@ -110,8 +110,7 @@ def _order(found: Sequence[str], table: Table, entry: str, row: int | None = Non
     spelled: dict[str, str] = {}
     for name in found:
         if name.lower() not in declared:
-            near = suggest(name, table.schema.names)
-            hint = f'; did you mean "{near}"?' if near else f"; it has {_listed(table)}"
+            hint = did_you_mean(name, table.schema.names, f"; it has {_listed(table)}")
             raise DiffError(f"{place}: {table.name} has no column {quoted(name)}{hint}")
         if spelled.setdefault(name.lower(), name) != name:
             raise DiffError(f'{place}: two columns are called "{declared[name.lower()]}"')

@@ -21,7 +21,7 @@ from redis import Redis
 from redis.exceptions import ResponseError
 
 from joingraph.common.errors import StoreError
-from joingraph.common.names import quoted, suggest
+from joingraph.common.names import did_you_mean, quoted
 from joingraph.expressions.python_values import python_rows, shown
 from joingraph.pipeline.sinks.contract import EXACTLY_ONCE
 from joingraph.pipeline.sinks.embedded import Server
@@ -134,8 +134,7 @@ class Timeline:
         """Connect, and check the columns."""
         for column in (self.subscriber, self.score):
             if column not in view.schema.names:
-                near = suggest(column, view.schema.names)
-                hint = f"; did you mean {quoted(near)}?" if near else ""
+                hint = did_you_mean(column, view.schema.names)
                 raise StoreError(f"timeline: {view.name} has no column {quoted(column)}{hint}")
         kind = view.schema.field(self.score).type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):

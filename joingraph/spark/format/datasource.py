@@ -38,7 +38,7 @@ from sqlglot import exp
 
 from joingraph.api.partitions import parts_in
 from joingraph.common.errors import StoreError
-from joingraph.common.names import quoted, suggest
+from joingraph.common.names import did_you_mean, quoted
 from joingraph.plan.view import View
 from joingraph.spark.format.read_diffs import DiffsReader
 from joingraph.spark.types import CHANGE, spark_schema
@@ -111,8 +111,7 @@ def columns_to_read(options: Mapping[str, str]) -> list[str]:
     wanted = [each.strip() for each in options.get("columns", "").split(",") if each.strip()]
     for name in wanted:
         if name not in names:
-            near = suggest(name, names)
-            hint = f"; did you mean {quoted(near)}?" if near else ""
+            hint = did_you_mean(name, names)
             raise StoreError(f"columns: the view has no column {quoted(name)}{hint}")
     return wanted or list(names)
 

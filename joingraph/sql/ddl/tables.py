@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from joingraph.common.errors import ViewError
-from joingraph.common.names import plain_items, quoted, short_repr, suggest
+from joingraph.common.names import did_you_mean, plain_items, quoted, short_repr
 from joingraph.expressions.types import canonical
 from joingraph.sql.ddl.create_table import read_create
 from joingraph.sql.text.parse import binding, check_dialect, parse_one
@@ -86,8 +86,7 @@ def _checked(name: str, schema: pa.Schema, key: tuple[str, ...]) -> Table:
     names = []
     for column in key:
         if column.lower() not in fields:
-            near = suggest(column, schema.names)
-            hint = f"; did you mean {quoted(near)}?" if near else ""
+            hint = did_you_mean(column, schema.names)
             raise ViewError(f"table {quoted(name)}: its key names no column {quoted(column)}{hint}")
         field = fields[column.lower()]
         fields[column.lower()] = field.with_nullable(False)

@@ -42,6 +42,7 @@ class Case(NamedTuple):
     name: str
     shown: str  # of the tweet
     condition: str = ""  # on the tweet
+    residual: str = ""  # on both
     fans: int = 10  # of each author
     rows: int = 1
     is_durable: bool = False
@@ -54,8 +55,10 @@ class Case(NamedTuple):
     @property
     def view(self) -> jg.View:
         """The view."""
-        where = self.condition and f" WHERE {self.condition.format(*'TT')}"
-        return jg.View(f"SELECT F.fan, T.{self.shown} {JOIN}{where}", self.tables)
+        where = (self.condition or self.residual).format(*"TT")
+        fan = "F.fan + T.id AS sum" if self.residual else "F.fan"
+        text = f"SELECT {fan}, T.{self.shown} {JOIN}"
+        return jg.View(f"{text} WHERE {where}" if where else text, self.tables)
 
     def author(self, number: int) -> object:
         """Name an author."""
@@ -79,6 +82,7 @@ CASES = (
     Case("texts, 10 view rows", "text"),
     Case("texts, a comparison and a LIKE, 10 view rows", "text", PASSES),
     Case("texts, no row passes", "text", PASSES.replace("thirty", "forty")),
+    Case("a residual predicate and a computed column", "id", residual="F.fan <> T.id"),
     Case("in a folder (os), integers, 10 view rows", "id", is_durable=True),
     Case("in a folder (os), texts and conditions", "text", PASSES, is_durable=True),
     Case("10 rows a call, integers, 10 view rows each", "id", rows=10),
@@ -107,6 +111,8 @@ def trigger(case: Case) -> Generator[Step]:
         path = str(Path(folder, "db")) if case.is_durable else ":memory:"
         found = sqlite3.connect(path, isolation_level=None)
         columns = "author, id, text" if case.shown == "text" else "author, id"
+        shown = "fan + NEW.id" if case.residual else "fan"
+        tested = case.residual and f"AND {case.residual.replace('T.', 'NEW.')}"
         when = case.condition and f"WHEN {case.condition.format('NEW', 'NEW')}"
         found.executescript(
             ("PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;" if case.is_durable else "")
@@ -114,8 +120,8 @@ def trigger(case: Case) -> Generator[Step]:
             " CREATE INDEX f ON follower (author, fan); CREATE INDEX t ON tweet (author, id);"
             " CREATE TEMP TABLE diff (fan, shown);"
             f" CREATE TEMP TRIGGER kept AFTER INSERT ON main.tweet {when} BEGIN"
-            f" INSERT INTO diff SELECT fan, NEW.{case.shown} FROM follower"
-            " WHERE author = NEW.author; END;"
+            f" INSERT INTO diff SELECT {shown}, NEW.{case.shown} FROM follower F"
+            f" WHERE author = NEW.author {tested}; END;"
         )
         found.execute("BEGIN")
         found.executemany("INSERT INTO follower VALUES (?, ?)", case.followers())

@@ -122,20 +122,21 @@ class RowWords:
         """Return what a value of a Python type is read and written by; None: as it is."""
         if kind not in KINDS[wanted.id]:
             raise UnfitError
-        return reader(kind, wanted), self.writer(wanted)
+        return reader(kind, wanted), word_writer(wanted, self.texts)
 
-    def writer(self, kind: pa.DataType) -> Convert | None:
-        """Return what makes the word, or two, of a value as conditions take it; None: it is one."""
-        types = pa.types
-        if kind in INTEGERS:
-            return integer_writer(kind)
-        if types.is_string(kind):
-            return self.texts.enter
-        if types.is_binary(kind):
-            return self.texts.enter_bytes
-        if types.is_floating(kind):
-            return single_word if types.is_float32(kind) else double_word
-        return two_words if wide(kind) else None
+
+def word_writer(kind: pa.DataType, texts: Texts) -> Convert | None:
+    """Return what makes the word, or two, of a value as conditions take it; None: it is one."""
+    types = pa.types
+    if kind in INTEGERS:
+        return integer_writer(kind)
+    if types.is_string(kind):
+        return texts.enter
+    if types.is_binary(kind):
+        return texts.enter_bytes
+    if types.is_floating(kind):
+        return single_word if types.is_float32(kind) else double_word
+    return two_words if wide(kind) else None
 
 
 KINDS: dict[int, tuple[type, ...]] = {

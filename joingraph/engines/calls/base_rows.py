@@ -32,6 +32,7 @@ from joingraph.tables.row_words import (
     RowWords,
     Texts,
     UnfitError,
+    word_writer,
 )
 from joingraph.tables.table import Table
 
@@ -92,6 +93,7 @@ class BaseRows:
         self.name, self.engine, self.table = table.name, engine, table
         self.encoder = RowWords(table, texts)
         self.declared = self.encoder.words
+        self.is_slow = False  # a value has no row form
         self.aliases = [each for each in engine.plan.aliases if each.table == table.name]
         indexed = {each.alias for each in engine.indexes.values()}
         if table.name in engine.keys.tables or indexed & {each.index for each in self.aliases}:
@@ -169,14 +171,16 @@ class BaseRows:
             self.encoder.words += count
             mask = ((1 << count) - 1) << first
             form = self.form(kept.alias, kept.value)
-            computed.append(Computed(first, mask, form, self.encoder.writer(kind)))
+            computed.append(Computed(first, mask, form, word_writer(kind, self.encoder.texts)))
         for word in range(count):
             yield Place(first + word, kept.care, kept.met, is_text(kind))
 
     def form(self, alias: AliasPlan, value: Expression) -> OfRow:
         """Return what computes a value of a row's values, for one alias."""
         known = [Column(alias.name, each.name, each.type) for each in self.table.schema]
-        return row_form(value, known) or column_form(value, known)
+        found = row_form(value, known)
+        self.is_slow |= found is None
+        return found or column_form(value, known)
 
     def compute(self, row: Sequence[Any], passed: int, nulls: int) -> tuple[list[int], int]:
         """Compute what is kept besides columns; gives these words, and NULLs."""
@@ -216,6 +220,8 @@ class BaseRows:
 
     def enter(self, rows: Sequence[Any], area: memoryview, at: int) -> int:
         """Write rows into an area; gives where they end; UNFIT for one that goes by blocks."""
+        if self.is_slow and len(rows) > SLOW_ROWS_MAX:
+            raise UnfitError
         size, conditions, free, computed = self.size, self.conditions, self.free, self.computed
         plans, settle = self.plans, self.encoder.settle
         for row in rows:
@@ -246,6 +252,7 @@ class BaseRows:
         return at
 
 
+SLOW_ROWS_MAX = 2  # whose values columns compute, one by one
 ZEROS = {pa.float64(): k.DOUBLE_ZERO, pa.float32(): k.FLOAT_ZERO}
 
 

@@ -10,6 +10,7 @@ is refused is refused there, so nothing is worded here.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, Any
@@ -17,10 +18,12 @@ from typing import TYPE_CHECKING, Any
 from joingraph.engines.calls import kernel as k
 from joingraph.engines.calls.base_rows import BaseRows
 from joingraph.engines.calls.memory import CallMemory, batch_room, bytes_of
+from joingraph.engines.calls.path_rows import PATHS_MAX, PathRows
 from joingraph.engines.calls.view_rows import Found, ViewRows, WordsDiff
 from joingraph.engines.compiled.batches import Run
 from joingraph.engines.compiled.maintain import run as carry_out
 from joingraph.expressions.evaluate import NoAnswer
+from joingraph.expressions.functions.by_row import UNANSWERED
 from joingraph.generators.compiled.net import net
 from joingraph.generators.compiled.view_diffs import ViewDiffs
 from joingraph.graph.compiled import fields as f
@@ -66,7 +69,11 @@ class Calls:
         words = self.memory.words
         words[k.C_ST], words[k.C_STRINGS] = engine.memory.st, engine.interner.descriptor.address
         words[k.C_RUN] = address_of_kernel(carry_out)
-        words[k.C_FOLDS] = self.view.is_fit
+        words[k.C_FOLDS] = self.view.are_slots
+        self.paths: PathRows | None = None
+        if not self.view.are_slots:
+            with suppress(UnfitError):
+                self.paths = PathRows(engine.outputs)
 
     def read(self, batch: object) -> RowBatch | None:
         """Read a batch, if it can be carried out by a call; nothing is changed."""
@@ -152,8 +159,11 @@ class Calls:
             ended = k.consolidate(memory.address, memory.given)
         if FENCED:
             check_fences()
+        made = b""
+        if ended == k.MANY and self.paths is not None:
+            ended, made = self._by_rows(self.paths)
         if ended == f.DONE:
-            diff: ViewDiff = WordsDiff(self.view, self._found(), (idiffs, batch), seq)
+            diff: ViewDiff = WordsDiff(self.view, self._found(made), (idiffs, batch), seq)
         elif ended == k.MANY:
             diff = ViewDiff(self._by_blocks(partial(idiffs, batch)), seq)
         else:
@@ -164,14 +174,33 @@ class Calls:
             self._note()
         return diff
 
-    def _found(self) -> Found:
+    def _by_rows(self, paths: PathRows) -> tuple[int, bytes]:
+        """Finish a call by rows; MANY if it takes columns. Also give the texts that were made."""
+        memory, state, block = self.memory, self.state, self.engine.memory.filling.block
+        rows = state[f.ROWS]
+        if state[f.CURSOR] < state[f.OP_COUNT] or rows > PATHS_MAX or block is None:
+            return k.MANY, b""
+        ended, made = k.WIDE, b""
+        if rows > memory.result.paths:
+            memory.widen(rows)
+        while ended == k.WIDE:
+            try:
+                made = paths.fill(memory, block.words, rows)
+            except (*UNANSWERED, UnfitError):
+                return k.MANY, b""
+            ended = k.consolidate(memory.address, memory.given)
+            if ended == k.WIDE:
+                memory.widen(rows)
+        return ended, made
+
+    def _found(self, made: bytes) -> Found:
         """Copy the rows of the view diff, and their texts."""
         memory, words = self.memory, self.memory.words
         count = words[k.C_FOUND]
         if not count:
             return NO_ROWS
         size = words[k.C_TEXT_BYTES]
-        texts = bytes(memory.result.texts[:size]) if size else b""
+        texts = bytes(memory.result.texts[:size]) + made if size else made
         data = bytes(memory.result.rows[: count * self.view.size])
         return data, texts, words[k.C_ALIKE], words[k.C_HAS_NULL]
 

@@ -60,7 +60,7 @@ MINUS_ZERO, MINUS_ZERO_FLOAT = -(1 << 63), -(1 << 31)
 
 # a told word: where the block has it, and whether it is an id or may be NULL
 TOLD_WORDS = 2
-IS_TEXT, MAY_BE_NULL = 1, 2
+IS_TEXT, MAY_BE_NULL, IS_MADE = 1, 2, 4  # a made text lies behind all others
 META_WORDS = 3  # kind, count, base diff
 BASE_META_WORDS = 2  # aliases, NULLs
 
@@ -186,7 +186,7 @@ def consolidate(c: int, given: Words) -> int:
     if rows > ld(r, R_ROOM):
         return WIDE
     matrix, stride = ld(r, R_MATRIX), ld(st, f.STRIDE)
-    for word in range(told):
+    for word in range(told if ld(c, C_FOLDS) else 0):  # else the matrix is made
         column = ld(st, f.OUT) + ld(ld(c, C_TOLD), word * TOLD_WORDS) * stride * 8
         for row in range(rows):
             sto(matrix, row * told + word, ld(column, row))
@@ -259,11 +259,25 @@ def tell(c: int, found: int) -> int:
             size = tell_texts(c, found, word, size)
             if size < 0:
                 return WIDE
+    for word in range(told):
+        if ld(ld(c, C_TOLD), word * TOLD_WORDS + 1) & IS_MADE:
+            shift_texts(c, found, word, size)
     sto(c, C_FOUND, found)
     sto(c, C_ALIKE, alike)
     sto(c, C_HAS_NULL, has_null)
     sto(c, C_TEXT_BYTES, size)
     return f.DONE
+
+
+@kernel
+def shift_texts(c: int, found: int, word: int, size: int) -> None:
+    """Let the texts of a column begin behind so many bytes."""
+    told = ld(c, C_TOLD_COUNT)
+    cell = ld(ld(c, C_RESULT), R_OUT) + word * 8
+    for _ in range(found):
+        if ld(cell, 0) != f.NULL_WORD:
+            sto(cell, 0, ld(cell, 0) + (size << 32))
+        cell += (told + META_WORDS) * 8
 
 
 @kernel

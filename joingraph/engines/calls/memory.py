@@ -51,6 +51,8 @@ class ResultRoom(NamedTuple):
     paths: int
     size: int
     region: Region
+    matrix: memoryview
+    marks: Words
     rows: memoryview
     texts: memoryview
 
@@ -106,9 +108,10 @@ class CallMemory:
         region, parts = laid(k.RESULT_WORDS, list(sizes.values()))
         parts[k.R_MARKS][:] = 1
         region.words[k.R_ROOM], region.words[k.R_TEXT_ROOM] = paths, size
-        return ResultRoom(
-            paths, size, region, bytes_of(parts[k.R_OUT]), bytes_of(parts[k.R_OUT_TEXTS])
+        matrix, rows, texts = (
+            bytes_of(parts[each]) for each in (k.R_MATRIX, k.R_OUT, k.R_OUT_TEXTS)
         )
+        return ResultRoom(paths, size, region, matrix, parts[k.R_MARKS], rows, texts)
 
 
 def batch_room(words: int) -> BatchRoom:

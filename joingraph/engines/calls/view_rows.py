@@ -11,7 +11,7 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from struct import Struct
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ from joingraph.expressions.types import INTEGERS
 from joingraph.generators.compiled.net import net
 from joingraph.generators.compiled.outputs import Kept, Outputs
 from joingraph.graph.compiled.fields import NULL_WORD
+from joingraph.graph.compiled.layout import words_of
 from joingraph.tables.row_batch import RowBatch, column_of
 from joingraph.tables.row_words import DOUBLE, EPOCH, EPOCH_DAY, WORD
 from joingraph.view_diffs.formats import made_as_rows
@@ -51,10 +52,13 @@ class ViewRows:
     """How rows of one view go out."""
 
     def __init__(self, outputs: Outputs) -> None:
-        columns = [each for each in outputs.columns if each is not None]
+        columns = [
+            column_of_view(kept, field.type)
+            for kept, field in zip(outputs.columns, outputs.schema, strict=True)
+        ]
         self.outputs, self.columns, self.width = outputs, columns, len(columns)
-        self.is_fit = outputs.are_slots and not outputs.plan.residuals and bool(columns)
-        self.told = [each for column in columns for each in told_words(column)]
+        self.are_slots = outputs.are_slots and not outputs.plan.residuals
+        self.told = [(place, each.mark) for each in columns for place in each.places]
         self.words = len(self.told)
         self.size = 8 * (self.words + k.META_WORDS)
         self.readers = [reader_of(each) for each in columns]
@@ -107,12 +111,12 @@ class ViewRows:
         rows = np.frombuffer(data, np.int64).reshape(-1, self.words + k.META_WORDS)
         columns, at = list[pa.Array](), 0
         for each in self.columns:
-            end = at + each.end - each.first
+            end = at + len(each.places)
             words = [np.ascontiguousarray(rows[:, word]) for word in range(at, end)]
             valid = words[-1] != NULL_WORD
-            nulls = each.slot.vertex is None and not valid.all()
-            column = column_of(words, texts, each.slot.stored, valid if nulls else None)
-            columns.append(column if each.slot.stored == each.wanted else column.cast(each.wanted))
+            nulls = each.mark & k.MAY_BE_NULL and not valid.all()
+            column = column_of(words, texts, each.stored, valid if nulls else None)
+            columns.append(column if each.stored == each.wanted else column.cast(each.wanted))
             at = end
         codes, counts, diffs = (np.ascontiguousarray(rows[:, at + n]) for n in range(k.META_WORDS))
         table = pa.Table.from_arrays(columns, schema=self.outputs.schema)
@@ -134,7 +138,8 @@ class WordsDiff(ViewDiff):
     @cached_property
     def _forms(self) -> Forms:
         changes, outputs = self._view.changes(self._found), self._view.outputs
-        return made_as_rows(changes, partial(*self._idiffs_of), partial(net, outputs))
+        made, batch = self._idiffs_of
+        return made_as_rows(changes, partial(made, batch), partial(net, outputs))
 
     def rows(self) -> list[ViewRow]:
         """List (change type, row, count) in the order of the base diffs."""
@@ -145,15 +150,28 @@ class WordsDiff(ViewDiff):
         return listed(self._changes.rows, self._view.width) if rows is None else rows
 
 
-def told_words(column: Kept) -> list[tuple[int, int]]:
-    """Return which words of a block are a column's, and whether each is an id or may be NULL."""
-    mark = k.IS_TEXT * is_text(column.slot.stored) + k.MAY_BE_NULL * (column.slot.vertex is None)
-    return [(word, mark) for word in range(column.first, column.end)]
+class ViewColumn(NamedTuple):
+    """A column of the view: where a block has its words, and how they are told."""
+
+    stored: pa.DataType
+    wanted: pa.DataType
+    places: range
+    mark: int
 
 
-def reader_of(column: Kept) -> Reader | None:
+def column_of_view(kept: Kept | None, wanted: pa.DataType) -> ViewColumn:
+    """Describe a column that is kept, or computed."""
+    if kept is None:
+        mark = k.MAY_BE_NULL | k.IS_MADE * is_text(wanted)
+        return ViewColumn(wanted, wanted, range(words_of(wanted)), mark)
+    stored, is_key = kept.slot.stored, kept.slot.vertex is not None
+    mark = k.IS_TEXT * is_text(stored) | k.MAY_BE_NULL * (not is_key)
+    return ViewColumn(stored, kept.wanted, range(kept.first, kept.end), mark)
+
+
+def reader_of(column: ViewColumn) -> Reader | None:
     """Return what reads the words of a column as Python values; None: its Arrow column does."""
-    stored, wanted = column.slot.stored, column.wanted
+    stored, wanted = column.stored, column.wanted
     if stored in INTEGERS and wanted in INTEGERS and pa.uint64() not in (stored, wanted):
         return as_it_is
     return READERS.get(wanted) if stored == wanted else None

@@ -66,6 +66,17 @@ SHAPES = {
         },
         "duckdb",
     ),
+    "types that Python reads at once": Shape(
+        f"SELECT Y.b, Y.c, Y.d, Y.e, Y.f, Y.g, Y.h, Y.i, X.b AS z {JOIN}",
+        {
+            "x": ("VARCHAR", "UBIGINT"),
+            "y": (
+                *("VARCHAR", "BOOLEAN", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMPTZ"),
+                *("DECIMAL(9,2)", "BLOB"),
+            ),
+        },
+        "duckdb",
+    ),
     "floats and decimals as keys": Shape(
         "SELECT X.c, Y.c AS d FROM x X JOIN y Y ON X.a = Y.a AND X.b = Y.b",
         {"x": ("DOUBLE", "DECIMAL(22,2)", "INT"), "y": ("DOUBLE", "DECIMAL(22,2)", "INT")},
@@ -92,6 +103,7 @@ WRONG = ("x", 1.5, True, 1 << 70, b"a", dt.date(2020, 1, 1), "\ud800", None, Dec
 TEXTS = ("a", "b", "", "ba", "some longer text with a", "ünï a 漢 😀")
 ZONE = dt.timezone(dt.timedelta(hours=2))
 VALUES: dict[str, Callable[[Random], Any]] = {
+    "VARCHAR": lambda chance: chance.choice(TEXTS),
     "STRING": lambda chance: chance.choice(TEXTS),
     "BLOB": lambda chance: chance.choice((b"", b"\xff", b"abcdefgh")),
     "BOOLEAN": lambda chance: chance.random() < 0.5,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from functools import cached_property, partial
 from struct import Struct
 from typing import Any, NamedTuple, TypeAlias
@@ -26,7 +27,16 @@ from joingraph.generators.compiled.outputs import Kept, Outputs
 from joingraph.graph.compiled.fields import NULL_WORD
 from joingraph.graph.compiled.layout import words_of
 from joingraph.tables.row_batch import RowBatch, column_of
-from joingraph.tables.row_words import DOUBLE, EPOCH, EPOCH_DAY, WORD
+from joingraph.tables.row_words import (
+    DOUBLE,
+    EPOCH,
+    EPOCH_DAY,
+    EPOCH_UTC,
+    EXACT,
+    HALF,
+    SINGLE,
+    WORD,
+)
 from joingraph.view_diffs.formats import made_as_rows
 from joingraph.view_diffs.view_diff import (
     SIGNS,
@@ -40,7 +50,7 @@ from joingraph.view_diffs.view_diff import (
 )
 
 KINDS = tuple(SIGNS)
-LOW = (1 << 32) - 1
+LOW, ALL = (1 << 32) - 1, (1 << 64) - 1
 Reader: TypeAlias = Callable[[Sequence[int], bytes], Iterable[Any]]
 
 
@@ -172,9 +182,15 @@ def column_of_view(kept: Kept | None, wanted: pa.DataType) -> ViewColumn:
 def reader_of(column: ViewColumn) -> Reader | None:
     """Return what reads the words of a column as Python values; None: its Arrow column does."""
     stored, wanted = column.stored, column.wanted
-    if stored in INTEGERS and wanted in INTEGERS and pa.uint64() not in (stored, wanted):
-        return as_it_is
-    return READERS.get(wanted) if stored == wanted else None
+    if stored in INTEGERS and wanted in INTEGERS:
+        return unsigned if pa.uint64() in (stored, wanted) else as_it_is
+    if stored != wanted or len(column.places) > 1:
+        return None
+    if pa.types.is_decimal(wanted):
+        return partial(decimals, -wanted.scale)
+    if pa.types.is_timestamp(wanted) and wanted.tz is not None:
+        return zoned(wanted)
+    return READERS.get(wanted)
 
 
 def with_nulls(words: Sequence[int], texts: bytes, reader: Reader) -> list[Any]:
@@ -207,6 +223,34 @@ def floats(words: Sequence[int], texts: bytes) -> Iterable[float]:
     return [DOUBLE.unpack(WORD.pack(word))[0] for word in words]
 
 
+def single_floats(words: Sequence[int], texts: bytes) -> Iterable[float]:
+    """Return the floats of 32 bits that have such bits."""
+    return [SINGLE.unpack(HALF.pack(word))[0] for word in words]
+
+
+def unsigned(words: Sequence[int], texts: bytes) -> Iterable[int]:
+    """Return unsigned numbers."""
+    return [word & ALL for word in words]
+
+
+def decimals(scale: int, words: Sequence[int], texts: bytes) -> Iterable[Decimal]:
+    """Return decimals of whole numbers of their last place."""
+    return [Decimal(word).scaleb(scale, EXACT) for word in words]
+
+
+def zoned(kind: pa.DataType) -> Reader | None:
+    """Return what makes times in a zone of microseconds since 1970 in UTC."""
+    try:
+        zone = pa.scalar(0, kind).as_py().tzinfo
+    except UNHOLDABLE:  # a zone that Python does not know
+        return None
+
+    def moments_there(words: Sequence[int], texts: bytes) -> list[dt.datetime]:
+        return [(EPOCH_UTC + dt.timedelta(microseconds=word)).astimezone(zone) for word in words]
+
+    return moments_there
+
+
 def flags(words: Sequence[int], texts: bytes) -> Iterable[bool]:
     """Return booleans."""
     return map(bool, words)
@@ -226,6 +270,7 @@ READERS: dict[pa.DataType, Reader] = {
     pa.string(): strings,
     pa.binary(): binaries,
     pa.float64(): floats,
+    pa.float32(): single_floats,
     pa.bool_(): flags,
     pa.date32(): dates,
     pa.timestamp("us"): moments,

@@ -79,7 +79,8 @@ class Writes:
         live = self._live
         with live.lock:
             made = None
-            if source is None and position is None and form == "rows" and live.is_calm:
+            is_plain = source is None and position is None and type(form) is str
+            if is_plain and form == "rows" and live.is_calm:
                 calls = self.batches.calls
                 if calls is not None:
                     made = live.call(calls.read, batch, self.batches.called)

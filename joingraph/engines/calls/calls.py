@@ -29,6 +29,7 @@ from joingraph.generators.compiled.view_diffs import ViewDiffs
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.machine.kernel import address_of_kernel, check_fences
 from joingraph.graph.compiled.memory.reserved import FENCED
+from joingraph.graph.compiled.values.string_pool import TOP
 from joingraph.tables.row_batch import Part, RowBatch
 from joingraph.tables.row_words import UNFIT, Texts, UnfitError
 from joingraph.tables.table import Table
@@ -61,6 +62,7 @@ class Calls:
         self.view = ViewRows(engine.outputs)
         self.memory = CallMemory(self.view.told)
         self.state = bytes_of(engine.memory.words).cast("q")
+        self.pool = bytes_of(engine.interner.state).cast("q")
         self.texts = Texts()
         self.ways: dict[str, BaseRows | None] = {}
         self.run = Run(self.memory.batch.ops, (), is_call=True)
@@ -145,7 +147,9 @@ class Calls:
         engine, memory, state, run = self.engine, self.memory, self.state, self.run
         if self.texts.parts:
             size, count = len(batch.texts), len(self.texts.parts)
-            if not engine.interner.covers(size, count):
+            come = self.pool[TOP] - engine.sweeper.kept_bytes
+            is_due = come > engine.sweeper.fewest_bytes
+            if is_due or not engine.interner.covers(size, count):
                 engine.make_text_room(size, count)
             memory.enter_texts(batch.texts)
         if not engine.memory.area.covers(self.ops):

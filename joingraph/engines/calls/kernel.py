@@ -24,7 +24,7 @@ from joingraph.generators.compiled.fold import (
     write_effects,
 )
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.machine.kernel import call3, kernel, ld, sto
+from joingraph.graph.compiled.machine.kernel import brief, call3, kernel, ld, sto
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.ops import alike_words, write_op
 from joingraph.graph.compiled.values.string_pool import ARENA, intern_one
@@ -65,7 +65,7 @@ META_WORDS = 3  # kind, count, base diff
 BASE_META_WORDS = 2  # aliases, NULLs
 
 
-@kernel
+@brief
 def call(c: int, given: Words) -> int:
     """Carry out a batch; gives DONE, MISSED, CLASH, WIDE or MANY."""
     ops = lay_ops(c)
@@ -176,7 +176,7 @@ def gather_row(alias: int, base: int, to: int) -> int:
     return 1
 
 
-@kernel
+@brief
 def consolidate(c: int, given: Words) -> int:
     """Fold the block's paths by base diff, and write the rows of the view diff."""
     st, r = ld(c, C_ST), ld(c, C_RESULT)

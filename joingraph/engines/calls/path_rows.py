@@ -4,7 +4,7 @@
                                       ->  matrix of words, and a mark for each path that is kept
 
 In: what a call has left in the block. Out: what `consolidate` (kernel.py) folds. Where a function
-has no row form, or raises, the whole block goes by column, which also knows paths without an answer.
+has no row form, or raises, the whole block goes by column: there are paths without an answer, too.
 """
 
 from __future__ import annotations

@@ -47,19 +47,24 @@ def kernel(function: F) -> F:
     return compiled(function, inline=False)
 
 
+def brief(function: F) -> F:
+    """Compile a kernel of microseconds, which keeps the GIL: to have it back may take 5 ms."""
+    return compiled(function, inline=False, nogil=False)
+
+
 def small(function: F) -> F:
     """Compile a kernel of a few lines, which is always inlined where it is called."""
     return compiled(function, inline=True)
 
 
-def compiled(function: F, *, inline: bool) -> F:
+def compiled(function: F, *, inline: bool, nogil: bool = True) -> F:
     """Compile a function, unless kernels are interpreted."""
     if function.__module__.startswith("joingraph."):
         SHARED.append(cast(FunctionType, function))
         contents(folder_of(SHARED[-1]))
     if INTERPRETED:
         return function
-    made: Any = njit(nogil=True, error_model="numpy", forceinline=inline)(function)
+    made: Any = njit(nogil=nogil, error_model="numpy", forceinline=inline)(function)
     made._cache = cache_of(function)
     made._compile_for_args = partial(uninterrupted, made._compile_for_args)
     return cast(F, made)

@@ -152,14 +152,14 @@ def size(file: File, path: Path) -> int:
 
 def write(file: File, parts: Sequence[Any], path: Path) -> None:
     """Write buffers one after the other, however many calls it takes."""
-    left = [memoryview(part).cast("B") for part in parts if len(memoryview(part))]
+    left = [part for part in map(memoryview, parts) if part.nbytes]
     with doing("write", path):
         while left:
             written = os.writev(file.fileno(), left[:PARTS_MAX])
-            while left and written >= len(left[0]):
-                written -= len(left.pop(0))
+            while left and written >= left[0].nbytes:
+                written -= left.pop(0).nbytes
             if written:
-                left[0] = left[0][written:]
+                left[0] = left[0].cast("B")[written:]
 
 
 def sync(file: File, path: Path) -> None:

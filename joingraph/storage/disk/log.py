@@ -110,7 +110,7 @@ class Log:
         end = self.end
         number = end.number + 1
         parts = encode(record, number, self._durable)
-        length = sum(memoryview(part).nbytes for part in parts)
+        length = sum([memoryview(part).nbytes for part in parts])
         self.places.pop(number, None)
         if record.changes is not None:
             self.places[number] = end.first, end.size + end.held_bytes

@@ -9,6 +9,7 @@ is refused is refused there, so nothing is worded here.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
@@ -38,6 +39,7 @@ from joingraph.view_diffs.view_diff import Forms, ViewDiff
 
 if TYPE_CHECKING:
     from joingraph.engines.compiled.engine import CompiledEngine
+    from joingraph.engines.compiled.sizes.limit import Room
     from joingraph.engines.contract import IdiffsOf
 
 WORDS_MAX = 1 << 16  # of a batch in any of its forms: blocks are as good for more
@@ -80,13 +82,14 @@ class Calls:
     def read(self, batch: object) -> RowBatch | None:
         """Read a batch, if it can be carried out by a call; nothing is changed."""
         engine = self.engine
-        if type(batch) is not list or engine.room is not None:
+        if type(batch) is not list:
             return None
         if len(engine.indexes) != self.indexes:  # which alias has one is settled with its table
             self.ways, self.indexes = {}, len(engine.indexes)
         while True:
             try:
-                return self._read(batch)
+                found = self._read(batch)
+                return found if engine.room is None or self._fits(engine.room, found) else None
             except RoomError as error:
                 (words,) = error.args
                 if words > WORDS_MAX:
@@ -130,6 +133,15 @@ class Calls:
             raise UnfitError
         memory.words[k.C_ENTRY_COUNT], self.ops = len(parts), ops
         return RowBatch(parts, bytes(area[:at]), b"".join(texts.parts))
+
+    def _fits(self, room: Room, batch: RowBatch) -> bool:
+        """True if a batch that was read surely has room in the graph's memory limit."""
+        rows = Counter[int]()
+        for operation, name, count, _ in batch.parts:
+            way = self.ways[name]
+            if way is not None and operation != "delete":
+                rows.update({alias.index: count for alias in way.aliases})
+        return room.has_room(rows, len(self.texts.parts), len(batch.texts))
 
     def _way(self, name: str) -> BaseRows:
         """Settle how rows of a table come in; once."""

@@ -152,7 +152,7 @@ def size(file: File, path: Path) -> int:
 
 def write(file: File, parts: Sequence[Any], path: Path) -> None:
     """Write buffers one after the other, however many calls it takes."""
-    left = [part for part in map(memoryview, parts) if part.nbytes]
+    left = [part for each in parts if (part := memoryview(each)).nbytes]
     with doing("write", path):
         while left:
             written = os.writev(file.fileno(), left[:PARTS_MAX])

@@ -66,7 +66,7 @@ class Calls:
         self.state = bytes_of(engine.memory.words).cast("q")
         self.pool = bytes_of(engine.interner.state).cast("q")
         self.texts = Texts()
-        self.ways: dict[str, BaseRows | None] = {}
+        self.base_rows: dict[str, BaseRows | None] = {}
         self.run = Run(self.memory.batch.ops, (), is_call=True)
         self.ops = self.unnoted = 0  # of the batch that was read; since they were noted
         self.indexes = 0  # on output columns
@@ -85,7 +85,7 @@ class Calls:
         if type(batch) is not list:
             return None
         if len(engine.indexes) != self.indexes:  # which alias has one is settled with its table
-            self.ways, self.indexes = {}, len(engine.indexes)
+            self.base_rows, self.indexes = {}, len(engine.indexes)
         while True:
             try:
                 found = self._read(batch)
@@ -100,7 +100,7 @@ class Calls:
 
     def _read(self, batch: list[Any]) -> RowBatch:
         """Write the words of a batch; UNFIT if it goes by blocks."""
-        memory, texts, ways = self.memory, self.texts, self.ways
+        memory, texts, known = self.memory, self.texts, self.base_rows
         most, _, entries, area, base, _ = memory.batch
         texts.parts, texts.size = [], 0
         parts: list[Part] = []
@@ -112,23 +112,23 @@ class Calls:
             kind = KINDS.get(operation) if type(operation) is str else None
             if len(sides) != (2 if kind == f.UPDATE else 1) or kind is None:
                 raise UnfitError
-            way = ways.get(name) or self._way(name)
-            rows = sides[-1] if type(sides[-1]) is list else way.listed(sides[-1])
+            table = known.get(name) or self._settled(name)
+            rows = sides[-1] if type(sides[-1]) is list else table.listed(sides[-1])
             count = len(rows)
-            words += count * way.words_max + k.ENTRY_WORDS
+            words += count * table.words_max + k.ENTRY_WORDS
             if words > most:
                 raise RoomError(words)
             pre = post = base + at  # of one side, the other is not read
             if kind == f.UPDATE:
-                old = sides[0] if type(sides[0]) is list else way.listed(sides[0])
+                old = sides[0] if type(sides[0]) is list else table.listed(sides[0])
                 if len(old) != count:
                     raise UnfitError
-                at = way.enter(old, area, at)
+                at = table.enter(old, area, at)
                 post = base + at
-            at = way.enter(rows, area, at)
-            ENTRY.pack_into(entries, number, way.address, kind, count, pre, post)
-            number, ops = number + ENTRY_BYTES, ops + count * way.alias_count
-            parts.append((operation, name, count, way.width))
+            at = table.enter(rows, area, at)
+            ENTRY.pack_into(entries, number, table.address, kind, count, pre, post)
+            number, ops = number + ENTRY_BYTES, ops + count * table.alias_count
+            parts.append((operation, name, count, table.width))
         if texts.size > TEXT_BYTES_MAX:
             raise UnfitError
         memory.words[k.C_ENTRY_COUNT], self.ops = len(parts), ops
@@ -138,19 +138,19 @@ class Calls:
         """True if a batch that was read surely has room in the graph's memory limit."""
         rows = Counter[int]()
         for operation, name, count, _ in batch.parts:
-            way = self.ways[name]
-            if way is not None and operation != "delete":
-                rows.update({alias.index: count for alias in way.aliases})
+            table = self.base_rows[name]
+            if table is not None and operation != "delete":
+                rows.update({alias.index: count for alias in table.aliases})
         return room.has_room(rows, len(self.texts.parts), len(batch.texts))
 
-    def _way(self, name: str) -> BaseRows:
+    def _settled(self, name: str) -> BaseRows:
         """Settle how rows of a table come in; once."""
-        if name in self.ways or name not in self.tables:
+        if name in self.base_rows or name not in self.tables:
             raise UnfitError
         try:
-            found = self.ways[name] = BaseRows(self.engine, self.tables[name], self.texts)
+            found = self.base_rows[name] = BaseRows(self.engine, self.tables[name], self.texts)
         except UnfitError:
-            self.ways[name] = None
+            self.base_rows[name] = None
             raise
         return found
 
@@ -229,7 +229,7 @@ class Calls:
     def _note(self) -> None:
         """Tell the view's own kernels of ops, and give back outgrown tables."""
         self.unnoted = 0
-        for way in self.ways.values():
-            if way is not None:
-                way.note(self.engine.plugs)
+        for table in self.base_rows.values():
+            if table is not None:
+                table.note(self.engine.plugs)
         self.engine.memory.release()

@@ -18,7 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from joingraph.engines.calls import kernel as k
 from joingraph.engines.calls.base_rows import BaseRows
-from joingraph.engines.calls.memory import CallMemory, batch_room, bytes_of
+from joingraph.engines.calls.memory import (
+    TEXT_BYTES_MAX,
+    CallMemory,
+    batch_room,
+    bytes_of,
+)
 from joingraph.engines.calls.path_rows import PATHS_MAX, PathRows
 from joingraph.engines.calls.view_rows import Found, ViewRows, WordsDiff
 from joingraph.engines.compiled.batches import Run
@@ -43,7 +48,6 @@ if TYPE_CHECKING:
     from joingraph.engines.contract import IdiffsOf
 
 WORDS_MAX = 1 << 16  # of a batch in any of its forms: blocks are as good for more
-TEXT_BYTES_MAX = 1 << 26
 NOTED_OPS = 128  # after which the view's own kernels hear of them
 ENTRY = Struct(f"<{k.ENTRY_WORDS}q")
 ENTRY_BYTES = ENTRY.size
@@ -171,8 +175,8 @@ class Calls:
         engine.begin_call(run, state)
         ended = k.call(memory.address, memory.given)
         while ended == k.WIDE:
-            memory.widen(state[f.ROWS])
-            ended = k.consolidate(memory.address, memory.given)
+            has_room = memory.widen(state[f.ROWS])
+            ended = k.consolidate(memory.address, memory.given) if has_room else k.MANY
         if FENCED:
             check_fences()
         made = b""
@@ -205,8 +209,8 @@ class Calls:
             except (*UNANSWERED, UnfitError):
                 return k.MANY, b""
             ended = k.consolidate(memory.address, memory.given)
-            if ended == k.WIDE:
-                memory.widen(rows)
+            if ended == k.WIDE and not memory.widen(rows):
+                return k.MANY, b""
         return ended, made
 
     def _found(self, made: bytes) -> Found:
@@ -227,9 +231,10 @@ class Calls:
         return made_as_rows(changes, idiffs, partial(net, engine.outputs))
 
     def _note(self) -> None:
-        """Tell the view's own kernels of ops, and give back outgrown tables."""
+        """Tell the view's own kernels of ops, and give back what was outgrown."""
         self.unnoted = 0
         for table in self.base_rows.values():
             if table is not None:
                 table.note(self.engine.plugs)
         self.engine.memory.release()
+        self.memory.shrink()

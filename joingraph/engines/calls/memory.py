@@ -22,6 +22,8 @@ from joingraph.graph.compiled.fields import OP_WORDS
 from joingraph.graph.compiled.memory.reserved import Region, Words, reserve
 
 FIRST_WORDS, FIRST_PATHS, FIRST_BYTES = 256, 32, 1024
+PATHS_MAX, TEXT_BYTES_MAX = 1 << 14, 1 << 26  # of a call: blocks are as good for more
+BYTES_KEPT = 1 << 22  # of a result's texts, for which room stays
 SPARE_WORDS = 8  # behind texts, which are copied in whole words
 GIVEN_WORDS = 16
 
@@ -83,12 +85,20 @@ class CallMemory:
             self.texts = text_room(2 * len(texts))
         self.texts.data[: len(texts)] = texts
 
-    def widen(self, paths: int) -> None:
-        """Make room for the paths of a block, or for more text of theirs."""
+    def widen(self, paths: int) -> bool:
+        """Make room for the paths of a block, or for more text of theirs; False: for neither."""
         room = self.result
+        if paths > PATHS_MAX or room.size > TEXT_BYTES_MAX:
+            return False
         wider = (2 * paths, room.size) if paths > room.paths else (room.paths, 4 * room.size)
         self.result = self._result_room(*wider)
         self.tell_places()
+        return True
+
+    def shrink(self) -> None:
+        """Give back what long texts of a result took."""
+        if self.result.size > BYTES_KEPT:
+            self.result = self._result_room(FIRST_PATHS, FIRST_BYTES)
 
     def _result_room(self, paths: int, size: int) -> ResultRoom:
         told, slots = max(1, self.words[k.C_TOLD_COUNT]), max(16, 8 * paths)

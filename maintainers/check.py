@@ -10,7 +10,8 @@ from joingraph.common.errors import CorruptGraph
 from joingraph.graph.join_graph import Graph, JoinTuple, LookAhead, VertexValue
 from joingraph.maintainers.lookahead import ExactLook, GlobalLook, others
 
-Alive = dict[tuple[JoinTuple, int], bool]  # (join tuple, entry) -> can it be completed beyond?
+Side = tuple[JoinTuple, int]  # a join tuple, and the vertex by which a path enters it
+Alive = dict[Side, bool]  # can it be completed beyond?
 
 
 def check(graph: Graph, look: LookAhead) -> None:
@@ -64,21 +65,27 @@ def check_value(graph: Graph, value: VertexValue) -> None:
 
 
 def is_alive(graph: Graph, at: JoinTuple, entry: int, alive: Alive) -> bool:
-    """Say from first principles whether a path that comes by `entry` can be completed."""
-    if (at, entry) not in alive:
-        alive[at, entry] = all(
-            anyone_alive(graph, value, seat, alive) for _, value, seat in others(graph, at, entry)
-        )
+    """Say from first principles whether a path that comes by `entry` can be completed.
+
+    What lies beyond is settled first, from a list: a chain may be longer than Python's stack.
+    """
+    unsettled = [(at, entry)] if (at, entry) not in alive else []
+    while unsettled:
+        beyond = [sides_at(*each) for each in others(graph, *unsettled[-1])]
+        unknown = [side for sides in beyond for side in sides if side not in alive]
+        if unknown:
+            unsettled += unknown
+        else:
+            alive[unsettled.pop()] = all(any(alive[side] for side in sides) for sides in beyond)
     return alive[at, entry]
 
 
-def anyone_alive(graph: Graph, value: VertexValue, seat: int, alive: Alive) -> bool:
-    """True if a join tuple at a seat can be completed away from its vertex value."""
-    sitting = value.tuples[seat]
-    return any(is_alive(graph, each, each.values.index(value), alive) for each in sitting)
+def sides_at(_: int, value: VertexValue, seat: int) -> list[Side]:
+    """List the join tuples at a seat, each entered by its vertex value."""
+    return [(each, each.values.index(value)) for each in value.tuples[seat]]
 
 
-def check_look(graph: Graph, look: LookAhead, side: tuple[JoinTuple, int], alive: Alive) -> None:
+def check_look(graph: Graph, look: LookAhead, side: Side, alive: Alive) -> None:
     """What look-ahead noted of a join tuple, entered by one of its vertices, is so."""
     at, entry = side
     lives = is_alive(graph, at, entry, alive)
@@ -88,7 +95,9 @@ def check_look(graph: Graph, look: LookAhead, side: tuple[JoinTuple, int], alive
         must(side in value.waiting[seat], "{} does not wait at {}", at, value)
     if isinstance(look, ExactLook):
         beyond = others(graph, at, entry)
-        lacking = sum(not anyone_alive(graph, value, seat, alive) for _, value, seat in beyond)
+        lacking = sum(
+            not any(is_alive(graph, *each, alive) for each in sides_at(*seat)) for seat in beyond
+        )
         must(at.lacking[entry] == lacking, "{} miscounts what it lacks", at)
 
 

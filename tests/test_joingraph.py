@@ -259,3 +259,15 @@ def test_a_graph_is_not_copied(graph: jg.JoinGraph, copied: Callable[[object], o
     with pytest.raises(TypeError, match="a graph is not copied"):
         copied(graph)
     assert graph.count() == 0
+
+
+def test_a_chain_longer_than_pythons_stack_is_checked() -> None:
+    names = [f"t{n}" for n in range(256)]
+    joins = " ".join(
+        f"JOIN t AS {b} ON {a}.b = {b}.a" for a, b in zip(names, names[1:], strict=False)
+    )
+    sql = f"SELECT t0.a FROM t AS t0 {joins}"
+    graph = jg.JoinGraph(jg.View(sql, {"t": "CREATE TABLE t (a INT, b INT)"}), engine="reference")
+    graph.insert("t", [(1, 1)])
+    assert graph.count() == 1
+    graph.check()

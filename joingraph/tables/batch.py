@@ -66,7 +66,7 @@ def read_entry(
         )
     sides, rows = SIDES[operation], parts[2:]
     if len(rows) != len(sides):
-        wanted = " and ".join(f"{side}_rows" for side in sides)
+        wanted = "pre_rows and post_rows" if len(sides) == 2 else "rows"
         raise DiffError(
             f"entry {place} of the batch: {operation} takes {wanted}, found {len(rows)} lists"
         )

@@ -178,6 +178,18 @@ def test_rows_of_much_text_are_kept_and_told() -> None:
     assert {row[1] for _, row, _ in diff.rows()} == {rows[0][2]}
 
 
+def test_texts_that_many_rows_share_are_told_as_by_blocks() -> None:
+    shape = SHAPES["conditions on texts"]
+    graph, blocks = jg.JoinGraph(shape.view), jg.JoinGraph(shape.view)
+    batch = [("insert", "x", [("a", each) for each in range(600)])]
+    batch += [("insert", "y", [("a", 5, "a" * 200_000)])]
+    diffs = graph.apply(batch), blocks.apply(Batch(batch))
+    assert not isinstance(diffs[0], WordsDiff), "120 MB of text"
+    assert diffs[0].to_arrow().equals(diffs[1].to_arrow())
+    assert isinstance(graph.insert("y", [("b", 5, "an a")]), WordsDiff)
+    graph.check()
+
+
 def test_a_table_with_an_index_takes_rows_by_blocks() -> None:
     shape = SHAPES["integers"]
     graph = jg.JoinGraph(shape.view)

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from joingraph.expressions.texts import is_text
+from joingraph.expressions.texts import ARRAY_BYTES_MAX, is_text
 from joingraph.tables.batch import SIDES, Entry
 from joingraph.tables.row_words import META_WORDS, places_of
 from joingraph.tables.table import Table
@@ -118,6 +118,8 @@ def text_column(words: Words, texts: bytes, kind: pa.DataType, valid: Mask | Non
         raise ValueError("a text lies outside of its batch")
     offsets = np.zeros(len(words) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
+    if offsets[-1] > ARRAY_BYTES_MAX:
+        raise ValueError("the texts of a column are too long for it")
     from_start = np.repeat(starts - offsets[:-1], lengths) + np.arange(int(offsets[-1]))
     data = np.frombuffer(texts, np.uint8)[from_start] if len(from_start) else np.empty(0, np.uint8)
     bits = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))

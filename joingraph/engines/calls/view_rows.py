@@ -69,6 +69,7 @@ class ViewRows:
         self.outputs, self.columns, self.width = outputs, columns, len(columns)
         self.are_slots = outputs.are_slots and not outputs.plan.residuals
         self.told = [(place, each.mark) for each in columns for place in each.places]
+        self.texts = sum(bool(each.mark & k.IS_TEXT) for each in columns)
         self.words = len(self.told)
         self.size = 8 * (self.words + k.META_WORDS)
         self.readers = [reader_of(each) for each in columns]

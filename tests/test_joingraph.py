@@ -6,6 +6,7 @@ import copy
 import pickle
 import threading
 from collections.abc import Callable
+from itertools import pairwise
 
 import pyarrow as pa
 import pytest
@@ -263,9 +264,7 @@ def test_a_graph_is_not_copied(graph: jg.JoinGraph, copied: Callable[[object], o
 
 def test_a_chain_longer_than_pythons_stack_is_checked() -> None:
     names = [f"t{n}" for n in range(256)]
-    joins = " ".join(
-        f"JOIN t AS {b} ON {a}.b = {b}.a" for a, b in zip(names, names[1:], strict=False)
-    )
+    joins = " ".join(f"JOIN t AS {b} ON {a}.b = {b}.a" for a, b in pairwise(names))
     sql = f"SELECT t0.a FROM t AS t0 {joins}"
     graph = jg.JoinGraph(jg.View(sql, {"t": "CREATE TABLE t (a INT, b INT)"}), engine="reference")
     graph.insert("t", [(1, 1)])

@@ -35,7 +35,7 @@ from joingraph.generators.compiled.view_diffs import ViewDiffs
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.machine.kernel import address_of_kernel, check_fences
 from joingraph.graph.compiled.memory.reserved import FENCED
-from joingraph.graph.compiled.values.string_pool import LONGEST, TOP
+from joingraph.graph.compiled.values.string_pool import TOP
 from joingraph.tables.row_batch import Part, RowBatch
 from joingraph.tables.row_words import UNFIT, Texts, UnfitError
 from joingraph.tables.table import Table
@@ -182,7 +182,7 @@ class Calls:
         made = b""
         if ended == k.MANY and self.paths is not None:
             ended, made = self._by_rows(self.paths)
-        if ended == f.DONE and self._is_long(made):
+        if ended == f.DONE and self.view.has_texts and self._is_long(made):
             ended = k.MANY
         if ended == f.DONE:
             diff: ViewDiff = WordsDiff(self.view, self._found(made), (idiffs, batch), seq)
@@ -218,9 +218,7 @@ class Calls:
     def _is_long(self, made: bytes) -> bool:
         """True if columns of the view diff may hold so much text that they are made in parts."""
         words = self.memory.words
-        if not made and not words[k.C_TEXT_BYTES]:
-            return False
-        longest = self.view.texts * self.pool[LONGEST] + len(made)
+        longest = self.view.texts * words[k.C_TEXT_BYTES] + len(made)
         return words[k.C_FOUND] * longest > TEXT_BYTES_MAX
 
     def _found(self, made: bytes) -> Found:

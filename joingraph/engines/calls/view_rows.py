@@ -70,6 +70,7 @@ class ViewRows:
         self.are_slots = outputs.are_slots and not outputs.plan.residuals
         self.told = [(place, each.mark) for each in columns for place in each.places]
         self.texts = sum(bool(each.mark & k.IS_TEXT) for each in columns)
+        self.has_texts = any(each.mark & (k.IS_TEXT | k.IS_MADE) for each in columns)
         self.words = len(self.told)
         self.size = 8 * (self.words + k.META_WORDS)
         self.readers = [reader_of(each) for each in columns]
@@ -208,9 +209,10 @@ def as_it_is(words: Sequence[int], texts: bytes) -> Sequence[int]:
 def strings(words: Sequence[int], texts: bytes) -> list[str]:
     """Return texts, equal ones once: mostly all are those of one base row."""
     some = set(words)
+    if len(some) == 1:
+        (word,) = some
+        return [str(texts[word >> 32 : (word >> 32) + (word & LOW)], "utf-8")] * len(words)
     found = {word: str(texts[word >> 32 : (word >> 32) + (word & LOW)], "utf-8") for word in some}
-    if len(found) == 1:
-        return [*found.values()] * len(words)
     return [found[word] for word in words]
 
 

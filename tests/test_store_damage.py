@@ -49,5 +49,5 @@ def test_the_last_formats_files_are_opened_and_newer_ones_refused(tmp_path: Path
     data = bytearray(snapshot.read_bytes())
     data[8] = 99
     snapshot.write_bytes(data)
-    with pytest.raises(jg.StoreError, match="format 99; this version of joingraph reads format 1"):
+    with pytest.raises(jg.StoreError, match=r"format 99; this version .* reads formats up to 2"):
         jg.open(tmp_path / "graph")

@@ -7,14 +7,17 @@ checked entries -> engine -> view diffs in one form -> record in the log
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from joingraph.api.subscription import is_whole
 from joingraph.common.errors import DiffError, LimitError
 from joingraph.common.names import plain, short_repr
-from joingraph.engines.contract import Ready
+from joingraph.engines.contract import Calls, Engine, IdiffsOf, Ready
 from joingraph.engines.missing_rows import missing_text, set_aside
+from joingraph.engines.stand_in import has_failed
 from joingraph.engines.streaming import never_fails
 from joingraph.expressions.evaluate import NoAnswer
 from joingraph.filters.keyed import split
@@ -25,15 +28,32 @@ from joingraph.storage.live_graph import LiveGraph
 from joingraph.storage.positions import Origin
 from joingraph.storage.record import Record
 from joingraph.tables.batch import Entry, Refused, without
+from joingraph.tables.row_batch import RowBatch
 from joingraph.view_diffs.factorised import Factorised
 from joingraph.view_diffs.formats import FromRows, made_as_idiffs, made_as_rows, made_factorised
-from joingraph.view_diffs.idiffs import make_idiffs
+from joingraph.view_diffs.idiffs import IDiffs, make_idiffs
 from joingraph.view_diffs.view_diff import META, Forms, ViewDiff, check_names
 
 
 def said_of(origin: Origin | None) -> dict[str, object]:
     """Return what a record says of where its rows come from."""
     return dict(zip(Origin._fields, origin or (None, None), strict=True))
+
+
+class Called(NamedTuple):
+    """What carries few rows of an engine out, and makes their i-diffs."""
+
+    engine: Engine | None
+    calls: Calls | None
+    idiffs: IdiffsOf | None
+
+
+class Kept(NamedTuple):
+    """What a record says of a batch besides its rows, and where its view diffs are kept."""
+
+    said: dict[str, object]
+    is_logged: bool
+    is_remade: bool
 
 
 class Batches:
@@ -45,15 +65,54 @@ class Batches:
         on_missing = live.keeping.owner.options["on_missing"]
         self.skips, self._quarantines = on_missing != "error", on_missing == "quarantine"
         self._live = live
+        self._said = self.said(None, remade=False)  # of batches without a position
         self._keyed_of: tuple[View, dict[int, Keyed]] | None = None
+        self._calls = Called(None, None, None)
 
     def batch_of(
         self, entries: list[Entry], origin: Origin | None, *, remade: bool = False
     ) -> Record:
         """Write down what a batch is to do."""
+        return Record(
+            "batch", self._live.journal.state.seq + 1, self.said(origin, remade=remade), entries
+        )
+
+    def said(self, origin: Origin | None, *, remade: bool) -> dict[str, object]:
+        """Return what a record says of a batch besides its rows."""
         said = {"skip": self.skips, "quarantine": self._quarantines, **said_of(origin)}
-        said |= {"remade": True} if remade else {}
-        return Record("batch", self._live.journal.state.seq + 1, said, entries)
+        return said | ({"remade": True} if remade else {})
+
+    @property
+    def calls(self) -> Calls | None:
+        """Return what carries few rows of the graph out at once, if there is something."""
+        live, known = self._live, self._calls
+        if known.engine is not live.engine and not has_failed(live.engine):
+            idiffs = partial(idiffs_of, live.view, self._keyed)
+            known = Called(live.engine, live.engine.calls(live.view.tables), idiffs)
+            self._calls = known
+        is_limited = self.maintain_only or self.max_view_diffs is not None
+        return None if is_limited or known.engine is not live.engine else known.calls
+
+    def called(
+        self, attempt: Attempt, batch: RowBatch, kept: Kept | None = None
+    ) -> tuple[int, ViewDiff] | None:
+        """Carry out few rows and log them; None, and nothing is changed: they go by blocks."""
+        live, (_, calls, idiffs) = self._live, self._calls
+        assert calls is not None and idiffs is not None, "they have read the batch"
+        seq = live.journal.state.seq + 1
+        diff = calls.carry_out(batch, idiffs, seq)
+        if diff is None:
+            live.engine.undo()
+            return None
+        attempt.is_done = True
+        if kept is None:
+            return live.commit(attempt, Record("batch", seq, self._said, rows=batch)), diff
+        changes = diff.changes() if kept.is_logged else None
+        record = Record("batch", seq, kept.said, changes=changes, rows=batch)
+        number = live.commit(attempt, record)
+        if kept.is_remade:
+            attempt.changes = diff.changes
+        return number, diff
 
     def applied(
         self, attempt: Attempt, record: Record, form: str, *, is_logged: bool
@@ -179,3 +238,9 @@ class Batches:
         """Raise an error for diffs that miss the row they remove, if they are not left out."""
         if refused and not self.skips:
             raise DiffError(missing_text(entries, refused))
+
+
+def idiffs_of(view: View, keyed: dict[int, Keyed], batch: RowBatch, changes: pa.Table) -> IDiffs:
+    """Make the i-diffs of few rows, if they are asked for."""
+    entries = batch.entries(view.tables)
+    return make_idiffs(view.plan, keyed, split(view.plan, keyed, entries).diffs, changes)

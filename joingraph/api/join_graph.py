@@ -166,17 +166,17 @@ class JoinGraph(Closing):
 
     def insert(self, table: str, rows: object, *, form: str = "rows") -> ViewDiff:
         """Insert rows into a base table; give what that does to the view."""
-        return self.apply([("insert", table, rows)], form=form)
+        return self._writes.apply([("insert", table, rows)], None, None, form)
 
     def delete(self, table: str, rows: object, *, form: str = "rows") -> ViewDiff:
         """Delete rows from a base table; give what that does to the view."""
-        return self.apply([("delete", table, rows)], form=form)
+        return self._writes.apply([("delete", table, rows)], None, None, form)
 
     def update(
         self, table: str, pre_rows: object, post_rows: object, *, form: str = "rows"
     ) -> ViewDiff:
         """Update rows of a base table, paired by position; give what that does to the view."""
-        return self.apply([("update", table, pre_rows, post_rows)], form=form)
+        return self._writes.apply([("update", table, pre_rows, post_rows)], None, None, form)
 
     def apply(
         self,

@@ -12,7 +12,7 @@ from weakref import ref
 
 import pyarrow as pa
 
-from joingraph.api.batches import Batches, said_of
+from joingraph.api.batches import Batches, Kept, said_of
 from joingraph.api.durability import Durability
 from joingraph.common.errors import DiffError
 from joingraph.common.names import plain, plain_items
@@ -23,9 +23,10 @@ from joingraph.reads.requests import indexable
 from joingraph.storage.attempt import Attempt
 from joingraph.storage.journal import Prompt
 from joingraph.storage.live_graph import LiveGraph
-from joingraph.storage.positions import read_origin
+from joingraph.storage.positions import Origin, read_origin
 from joingraph.storage.record import Record
 from joingraph.tables.batch import Entry, find_table, read_batch
+from joingraph.tables.row_batch import RowBatch
 from joingraph.tables.rows_in import to_table
 from joingraph.view_diffs.formats import FORMS, made_as_rows
 from joingraph.view_diffs.view_diff import HAPPENED, DiffRows, Forms, ViewDiff, check_names, made_of
@@ -76,28 +77,67 @@ class Writes:
     def apply(self, batch: Diffs, source: object, position: object, form: str) -> ViewDiff:
         """Apply a batch, or answer as it was answered when its position was applied."""
         live = self._live
-        form = one_of("form", form, FORMS)
         with live.lock:
-            live.begin_writing()
-            origin = read_origin(source, position)
-            again = live.journal.admit(origin)
-            if again is not None:
-                rows = live.journal.answer(again, live.view.schema)
-                idiffs = self.batches.from_rows((), ())
-                self._durability.wait(again.number)
-                return ViewDiff(Forms(made_of(rows), lambda: idiffs(rows())), again.seq)
-            entries = self._read(batch)
-            keeps = live.journal.keeps(origin)
-            makes = not self.batches.maintain_only
-            remade = keeps and makes and live.journal.remakes(origin, self.prompt)
-            form = "rows" if keeps else form
-            record = self.batches.batch_of(entries, origin, remade=remade)
-            is_logged = keeps and not remade
-            number, diff = live.change(
-                lambda attempt: self.batches.applied(attempt, record, form, is_logged=is_logged)
-            )
+            made = None
+            is_plain = source is None and position is None and type(form) is str
+            if is_plain and form == "rows" and live.is_calm:
+                calls = self.batches.calls
+                if calls is not None:
+                    made = live.call(calls.read, batch, self.batches.called)
+            if made is None:
+                made = self._admitted(batch, one_of("form", form, FORMS), source, position)
+        number, diff = made
         self._durability.wait(number)
         return diff
+
+    def _admitted(
+        self, batch: Diffs, form: str, source: object, position: object
+    ) -> tuple[int, ViewDiff]:
+        """Apply a batch, or answer as it was answered when its position was applied."""
+        live = self._live
+        live.begin_writing()
+        origin = read_origin(source, position)
+        again = live.journal.admit(origin)
+        if again is not None:
+            rows = live.journal.answer(again, live.view.schema)
+            idiffs = self.batches.from_rows((), ())
+            return again.number, ViewDiff(Forms(made_of(rows), lambda: idiffs(rows())), again.seq)
+        called = None
+        if form == "rows" or live.journal.keeps(origin):
+            called = self._called(batch, origin)
+        return called or self._applied(batch, origin, form)
+
+    def _called(self, batch: Diffs, origin: Origin | None) -> tuple[int, ViewDiff] | None:
+        """Apply a batch of few Python rows by one compiled call; None: it is none."""
+        live, calls, noted = self._live, self.batches.calls, list[Kept]()
+        if calls is None:
+            return None
+
+        def read(batch: Diffs) -> RowBatch | None:
+            rows, keeps = calls.read(batch), live.journal.keeps(origin)
+            if rows is not None:
+                remade = keeps and live.journal.remakes(origin, self.prompt)
+                said = self.batches.said(origin, remade=remade)
+                noted.append(Kept(said, keeps and not remade, remade))
+            return rows
+
+        live.turn()
+        return live.call(
+            read, batch, lambda attempt, rows: self.batches.called(attempt, rows, noted[0])
+        )
+
+    def _applied(self, batch: Diffs, origin: Origin | None, form: str) -> tuple[int, ViewDiff]:
+        """Apply a batch by column."""
+        live = self._live
+        entries, keeps = self._read(batch), live.journal.keeps(origin)
+        makes = not self.batches.maintain_only
+        remade = keeps and makes and live.journal.remakes(origin, self.prompt)
+        form = "rows" if keeps else form
+        record = self.batches.batch_of(entries, origin, remade=remade)
+        is_logged = keeps and not remade
+        return live.change(
+            lambda attempt: self.batches.applied(attempt, record, form, is_logged=is_logged)
+        )
 
     def what_if(self, batch: Diffs, form: str) -> ViewDiff:
         """Return the view diffs that a batch would make: it is applied and taken back."""

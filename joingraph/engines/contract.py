@@ -22,8 +22,11 @@ from joingraph.reads.unanswered import Unanswered
 from joingraph.reads.why import Kept
 from joingraph.reads.why_not import Break
 from joingraph.tables.batch import Entry, Refused
+from joingraph.tables.row_batch import RowBatch
+from joingraph.tables.table import Table
 from joingraph.view_diffs.factorised import Factorised
-from joingraph.view_diffs.view_diff import DiffRows
+from joingraph.view_diffs.idiffs import IDiffs
+from joingraph.view_diffs.view_diff import DiffRows, ViewDiff
 
 Ready = Callable[[list[Refused]], None]
 
@@ -52,8 +55,30 @@ class Blocks(Protocol):
         ...
 
 
+IdiffsOf = Callable[[RowBatch, pa.Table], IDiffs]
+
+
+class Calls(Protocol):
+    """Carries out batches of few rows, if it can; all others go by `Engine.apply`."""
+
+    def read(self, batch: object) -> RowBatch | None:
+        """Read a batch as a caller hands it over, to be carried out next; None: not here."""
+        ...
+
+    def carry_out(self, batch: RowBatch, idiffs: IdiffsOf, seq: int) -> ViewDiff | None:
+        """Carry it out and give its view diff, as `apply` would; None: undo it, it goes elsewhere.
+
+        After an exception, `undo` takes back what was done of it.
+        """
+        ...
+
+
 class Engine(Protocol):
     """Keeps one view's join graph."""
+
+    def calls(self, tables: Mapping[str, Table]) -> Calls | None:
+        """Return what carries few rows of these base tables out at once, if there is something."""
+        ...
 
     def load(self, entries: Sequence[Entry], *, check: bool = True) -> None:
         """Insert rows without making view diffs, or raise and leave the graph as it was.

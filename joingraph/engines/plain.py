@@ -9,7 +9,7 @@ change meets the others as they are by then, the earlier ones new, the later one
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -48,6 +48,7 @@ from joingraph.reads.unanswered import Unanswered
 from joingraph.reads.why import Kept
 from joingraph.reads.why_not import Break
 from joingraph.tables.batch import Entry, Refused
+from joingraph.tables.table import Table
 from joingraph.view_diffs.factorised import Factorised
 from joingraph.view_diffs.view_diff import DiffRows
 
@@ -65,6 +66,9 @@ class ReferenceEngine:
         self.keys = KeyIndex(plan, key_index)
         self.lookahead, self.tables = lookahead, key_index
         self.keep()
+
+    def calls(self, tables: Mapping[str, Table]) -> None:
+        """Carry all batches out alike."""
 
     def load(self, entries: Sequence[Entry], *, check: bool = True) -> None:
         """Insert rows without making view diffs."""

@@ -77,7 +77,7 @@ class Snapshots:
         if after is None or checkpoints is None or journal.readonly:
             return
         grown = checkpoints.behind - self._failed_at
-        if grown < max(after, checkpoints.size // SHARE) or journal.snapping.locked():
+        if grown < after or grown < checkpoints.size // SHARE or journal.snapping.locked():
             return
         with self._beginning:
             if not self._is_stopped and (self._thread is None or not self._thread.is_alive()):

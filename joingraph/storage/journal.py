@@ -95,6 +95,18 @@ class Journal:
             raise StoreError("the graph is closed; open it again")
         self.settle_idle()
 
+    @property
+    def is_calm(self) -> bool:
+        """True if a batch can begin at once: nothing is in doubt, and no subscriber is served."""
+        return (
+            self._is_open
+            and self._commit is None
+            and not self.readonly
+            and self.process == FORKS.process
+            and not self.state.subscribers
+            and not self.busy.locked()
+        )
+
     def turn(self) -> Lock:
         """Return the lock to hold while something is changed; the caller holds the graph's lock.
 
@@ -208,12 +220,23 @@ class Journal:
 
     def _stand(self, record: Record, number: int) -> None:
         """Take note of a record that stands; once more changes nothing."""
+        is_plain = record.rows is not None and record.said["source"] is None
+        if is_plain and not self.state.subscribers:  # nothing of it can be asked for again
+            self.state.seq, self.changed_at, self._commit = record.seq, number, None
+            # A store that is not durable keeps nothing but what can be.
+            failure = self.store.forget(EVERY_NUMBER) if self.store.is_durable else None
+        else:
+            failure = self._noted(record, number)
+        if failure is not None:  # the record is logged all the same
+            log.warning("%s; it will be tried again", failure)
+
+    def _noted(self, record: Record, number: int) -> StoreError | None:
+        """Take note of a record of any kind; return why view diffs stay that could be forgotten."""
         self.note(record, number)
         self._commit = None
         if record.kind in ("ack", "drop") or not self.state.subscribers:
-            failure = self._forget()
-            if failure is not None:  # the record is logged all the same
-                log.warning("%s; it will be tried again", failure)
+            return self._forget()
+        return None
 
     def note(self, record: Record, number: int) -> None:
         """Take note of a record that is in the store; once more changes nothing."""

@@ -31,6 +31,8 @@ from joingraph.storage.recovery import blocks_of, replay, replay_all
 
 FAILURES_MAX = 20  # of settling one change, before the graph answers nothing more
 Made = TypeVar("Made")
+Given = TypeVar("Given")
+Read = TypeVar("Read")
 
 
 class LiveGraph:
@@ -86,18 +88,53 @@ class LiveGraph:
     def change(self, work: Callable[[Attempt], Made]) -> Made:
         """Do what changes the graph, whole or not at all; the caller holds the graph's lock."""
         with self.turn():
-            self.engine.keep()  # or it refuses, as nothing is possible any more
+            return self._changed(work)
+
+    def call(
+        self,
+        read: Callable[[Given], Read | None],
+        given: Given,
+        work: Callable[[Attempt, Read], Made | None],
+    ) -> Made | None:
+        """Do so with what is read first, of a graph of which nothing is in doubt; None: neither.
+
+        What is read into belongs to the graph, so no other call may read in between.
+        """
+        with self.journal.busy:
+            found = read(given)
+            if found is None:
+                return None
             attempt = self.attempt = Attempt(self.journal.store.settle()[0])
             try:
                 self.version += 1
-                made = work(attempt)
-                if not attempt.is_streaming:
+                made = work(attempt, found)
+                if made is None or attempt.changes is not None:
                     self._finish(attempt)
+                self.attempt = None
             except BaseException:
-                attempt.stream = None  # a caller will never have it, though the error refers to it
                 self._resolve(attempt)
                 raise
         return made
+
+    def _changed(self, work: Callable[[Attempt], Made]) -> Made:
+        """Do what changes the graph; the caller holds the turn."""
+        self.engine.keep()  # or it refuses, as nothing is possible any more
+        attempt = self.attempt = Attempt(self.journal.store.settle()[0])
+        try:
+            self.version += 1
+            made = work(attempt)
+            if not attempt.is_streaming:
+                self._finish(attempt)
+        except BaseException:
+            attempt.stream = None  # a caller will never have it, though the error refers to it
+            self._resolve(attempt)
+            raise
+        return made
+
+    @property
+    def is_calm(self) -> bool:
+        """True if a batch can begin at once: nothing is in doubt, and no subscriber is served."""
+        return self.attempt is None and self.journal.is_calm
 
     def begin_writing(self) -> None:
         """Refuse a change that this graph cannot take, and settle what is left of the last one."""

@@ -2,10 +2,14 @@
 
     | JGRC | head's checksum | number | durable | length | payload's checksum |   the head, 40 bytes
     | length of meta | meta (JSON) | Arrow stream | Arrow stream | ...            the payload
+    | ROWS | seq | flags | length of place | of batch | place | batch | Arrow stream |      or this
 
 Numbers count on from 1 without a gap. `durable` is the last number that was known to be on the
 disk when this one was written: a damaged record below it had been acknowledged. The streams are
 the sides of the batch's entries, then its view diffs if they may be asked for again.
+
+The second payload is a batch of few rows: `place` is its source and position (JSON) if it has
+them, `batch` its rows as words (tables/row_batch.py), the stream its view diffs.
 """
 
 from __future__ import annotations
@@ -24,13 +28,16 @@ import xxhash
 from joingraph.common.errors import StoreError
 from joingraph.common.unreadable import UNREADABLE
 from joingraph.tables.batch import SIDES, Entry
+from joingraph.tables.row_batch import RowBatch, unpacked
 from joingraph.view_diffs.view_diff import META, SIGNS
 
 HEAD = struct.Struct("<4sIQQQQ")
 MAGIC = b"JGRC"
-WORD = struct.Struct("<Q")
+WORD, CHECKSUM = struct.Struct("<Q"), struct.Struct("<I")
 META_BYTES_MAX = 64 << 20
-
+ROWS = b"JGROWS\0\xff"  # no length of a meta
+ROWS_HEAD = struct.Struct("<8sQQQQ")
+SKIP, QUARANTINE, REMADE = 1, 2, 4
 
 # What a record of each kind says, and of which types; None is a type where it may be left open.
 SAID: Mapping[str, Mapping[str, tuple[type, ...]]] = {
@@ -65,6 +72,7 @@ class Record(NamedTuple):
     entries: Sequence[Entry] = ()
     changes: pa.Table | None = None
     changes_bytes: int | None = None  # as read: their size, whether they were asked for or not
+    rows: RowBatch | None = None  # in place of entries: few rows as words
 
     @property
     def is_remade(self) -> bool:
@@ -90,6 +98,48 @@ class Head(NamedTuple):
 
 def encode(record: Record, number: int, durable: int) -> list[Any]:
     """Write a record as buffers, to be put one after the other."""
+    if record.rows is not None:
+        parts = rows_payload(record, record.rows)
+        payload = parts[0] if len(parts) == 1 else b"".join(map(memoryview, parts))
+        head = head_of(number, durable, len(payload), xxhash.xxh3_64_intdigest(payload))
+        return [head + payload]  # in one piece: few rows are quicker copied than written in two
+    hashed, parts = xxhash.xxh3_64(), payload_of(record)
+    for part in parts:
+        hashed.update(part)
+    length = sum(memoryview(part).nbytes for part in parts)
+    return [head_of(number, durable, length, hashed.intdigest()), *parts]
+
+
+def head_of(number: int, durable: int, length: int, checksum: int) -> bytes:
+    """Write what a record says before its payload."""
+    rest = HEAD.pack(MAGIC, 0, number, durable, length, checksum)[8:]
+    return MAGIC + CHECKSUM.pack(zlib.crc32(rest)) + rest
+
+
+def rows_payload(record: Record, rows: RowBatch) -> list[Any]:
+    """Write a batch of few rows: one buffer, unless its view diffs are kept."""
+    said, place = record.said, b""
+    flags = SKIP * said["skip"] | QUARANTINE * said["quarantine"] | REMADE * record.is_remade
+    if said["source"] is not None:
+        place = to_json([said["source"], said["position"]])
+    batch = rows.packed()
+    head = ROWS_HEAD.pack(ROWS, record.seq, flags, len(place), len(batch))
+    changes = [] if record.changes is None else [to_stream(record.changes, "lz4")]
+    return [b"".join((head, place, batch)), *changes]
+
+
+def to_json(written: object) -> bytes:
+    """Write what may hold any text."""
+    return json.dumps(written, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def from_json(data: memoryview) -> Any:
+    """Read what `to_json` wrote."""
+    return json.loads(bytes(data).decode("utf-8", "surrogatepass"))
+
+
+def payload_of(record: Record) -> list[Any]:
+    """Write what a record says, and its tables."""
     tables = [side for entry in record.entries for side in entry[2:] if side is not None]
     streams = [to_stream(table) for table in tables]
     # View diffs are many rows of few values: a sixth of their bytes, and no time lost over it.
@@ -101,15 +151,9 @@ def encode(record: Record, number: int, durable: int) -> list[Any]:
         "entries": [[entry.operation, entry.table] for entry in record.entries],
         "streams": [stream.size for stream in (*streams, *changes)],
     }
-    text = json.dumps(meta, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    text = to_json(meta)
     text += b" " * (-len(text) % 8)
-    payload = [WORD.pack(len(text)), text, *streams, *changes]
-    hashed = xxhash.xxh3_64()
-    for part in payload:
-        hashed.update(part)
-    length = sum(memoryview(part).nbytes for part in payload)
-    rest = HEAD.pack(MAGIC, 0, number, durable, length, hashed.intdigest())[8:]
-    return [MAGIC + struct.pack("<I", zlib.crc32(rest)) + rest, *payload]
+    return [WORD.pack(len(text)), text, *streams, *changes]
 
 
 def to_stream(table: pa.Table, compression: str | None = None) -> pa.Buffer:
@@ -131,6 +175,8 @@ def read_head(data: bytes) -> Head | None:
 def decode(payload: memoryview, *, changes: bool = False) -> Record:
     """Read a payload whose checksum is right; view diffs only if they are asked for."""
     try:
+        if bytes(payload[: len(ROWS)]) == ROWS:
+            return read_rows(payload, changes=changes)
         meta, streams = taken_apart(payload)
         kind, seq, said = str(meta["kind"]), int(meta["seq"]), dict(meta["said"])
         check_said(kind, said)
@@ -140,6 +186,25 @@ def decode(payload: memoryview, *, changes: bool = False) -> Record:
         raise StoreError(f"a record of the log says nothing sensible: {error!r:.200}") from error
     size = len(streams[0]) if streams else None
     return Record(kind, seq, said, entries, found, size)
+
+
+def read_rows(payload: memoryview, *, changes: bool) -> Record:
+    """Read a batch of few rows."""
+    _, seq, flags, *sizes = ROWS_HEAD.unpack_from(payload)
+    at = ROWS_HEAD.size
+    place, batch = payload[at : at + sizes[0]], payload[at + sizes[0] : at + sum(sizes)]
+    stream = payload[at + sum(sizes) :]
+    source, position = from_json(place) if len(place) else (None, None)
+    said = {
+        "skip": bool(flags & SKIP),
+        "quarantine": bool(flags & QUARANTINE),
+        "source": source,
+        "position": position,
+        **({"remade": True} if flags & REMADE else {}),
+    }
+    check_said("batch", said)
+    found = changes_stream(stream) if changes and len(stream) else None
+    return Record("batch", seq, said, (), found, len(stream) or None, unpacked(batch))
 
 
 def check_said(kind: str, said: Mapping[str, Any]) -> None:
@@ -169,9 +234,7 @@ def taken_apart(payload: memoryview) -> tuple[Any, list[memoryview]]:
     (length,) = WORD.unpack_from(payload)
     if length > min(len(payload), META_BYTES_MAX):
         raise ValueError("meta is longer than the record")
-    meta = json.loads(
-        bytes(payload[WORD.size : WORD.size + length]).decode("utf-8", "surrogatepass")
-    )
+    meta = from_json(payload[WORD.size : WORD.size + length])
     streams, start = [], WORD.size + length
     for size in meta["streams"]:
         if not isinstance(size, int) or not 0 <= size <= len(payload) - start:

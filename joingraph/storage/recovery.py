@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from joingraph.common.errors import JoinGraphError, StoreError
 from joingraph.common.progress import shown_progress
+from joingraph.common.unreadable import UNREADABLE
 from joingraph.engines.contract import Engine
 from joingraph.engines.missing_rows import Quarantined, set_aside
 from joingraph.graph.blocks import Block
@@ -116,7 +117,8 @@ def carry_out(
     journal.is_carrying = True
     try:
         checks = partial(checked, tables=owner.view.tables, key_index=owner.key_index)
-        record = step.record._replace(entries=list(map(checks, step.record.entries)))
+        entries = map(checks, entries_of(step.record, owner.view))
+        record = step.record._replace(entries=list(entries), rows=None)
         replayed = replay(record, engine, owner.view, generate=generate)
     except JoinGraphError as error:
         engine.undo()
@@ -126,6 +128,16 @@ def carry_out(
     if generate and replayed.changes is not None:
         disk.keep(step.number, replayed.changes.table)
     return replayed.aside
+
+
+def entries_of(record: Record, view: View) -> Sequence[Entry]:
+    """Return a record's entries; few rows are read as the view declares their tables."""
+    if record.rows is None:
+        return record.entries
+    try:
+        return record.rows.entries(view.tables)
+    except UNREADABLE as error:
+        raise StoreError(f"its rows are none of the view's tables: {error!r:.200}") from error
 
 
 def with_progress(steps: Iterator[Step], disk: Disk) -> Iterator[Step]:

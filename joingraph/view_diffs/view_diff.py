@@ -107,7 +107,7 @@ class ViewDiff:
 
     def __init__(self, forms: Forms, seq: int) -> None:
         self.seq = seq
-        self._forms = forms
+        self._made = forms
 
     def __len__(self) -> int:
         return int(self._changes.rows.num_rows)
@@ -115,6 +115,10 @@ class ViewDiff:
     def __repr__(self) -> str:
         shown = f"rows={len(self)}" if self._forms.rows else f"idiffs={len(self.idiffs())}"
         return f"ViewDiff(seq={self.seq}, {shown})"
+
+    @cached_property
+    def _forms(self) -> Forms:
+        return self._made
 
     @cached_property
     def _changes(self) -> DiffRows:

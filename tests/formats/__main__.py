@@ -16,7 +16,7 @@ def main() -> None:
     made = Path(__file__).parent / f"v{FORMAT}"
     made.mkdir()
     with jg.JoinGraph(
-        VIEW, made / "graph", on_missing="quarantine", key_index=["tweet"], engine="reference"
+        VIEW, made / "graph", on_missing="quarantine", key_index=["tweet"], engine="compiled"
     ) as graph:
         graph.load({"follower": [(1, 10), (1, 11), (2, 12)]}, source="followers", position="a")
         graph.index("id")
@@ -27,6 +27,8 @@ def main() -> None:
         graph.snapshot()
         for number, batch in enumerate(islice(feed, 4), 9):
             graph.apply(batch, source="feed", position=number)
+        graph.insert("follower", [(1, 300), (2, None)])
+        graph.update("follower", [(2, None)], [(2, 301)])
         graph.expire("tweet", "id < 3")
         expected = told(graph)
     (made / "graph" / "lock").unlink()  # it names this machine

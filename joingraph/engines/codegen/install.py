@@ -72,9 +72,15 @@ class Plugs:
         if not self.waiting or not len(ops):
             return
         inserts = ops[:, f.O_KIND] == f.INSERT
-        for plug in tuple(self.waiting):
-            of_kind = inserts if plug.field == f.A_INSERT else ~inserts
-            self.waiting[plug] += int(np.count_nonzero(of_kind & (ops[:, f.O_ALIAS] == plug.alias)))
+        for alias in {plug.alias for plug in self.waiting}:
+            mine = ops[:, f.O_ALIAS] == alias
+            come = int(np.count_nonzero(mine & inserts))
+            self.count(alias, come, int(np.count_nonzero(mine)) - come)
+
+    def count(self, alias: int, inserts: int, others: int) -> None:
+        """Count ops of an alias; order its kernels once it has become hot."""
+        for plug in [each for each in self.waiting if each.alias == alias]:
+            self.waiting[plug] += inserts if plug.field == f.A_INSERT else others
             if self.waiting[plug] >= HOT_OPS:
                 WORKER.submit(partial(self.make, plug))
                 del self.waiting[plug]

@@ -57,10 +57,11 @@ class MissedError(Exception):
 class Run:
     """Ops that are carried out together, the rows they point to, and how many were."""
 
-    __slots__ = ("carried", "matrices", "ops")
+    __slots__ = ("carried", "is_call", "matrices", "ops")
 
-    def __init__(self, ops: Words, matrices: tuple[Words, ...]) -> None:
+    def __init__(self, ops: Words, matrices: tuple[Words, ...], *, is_call: bool = False) -> None:
         self.ops, self.matrices = np.ascontiguousarray(ops), matrices
+        self.is_call = is_call  # a compiled call writes ops, some of these, and counts them
         self.carried: int | None = 0
 
 
@@ -182,6 +183,28 @@ class Carrying:
         run.carried = None
         words[f.OP_COUNT] = len(run.ops)
 
+    def begin_call(self, run: Run, state: memoryview) -> None:
+        """Begin a batch whose ops a compiled call will write, as `_start` begins others."""
+        if self.plugs.finished:
+            self.plugs.put_in_place()
+        self.memory.filling.begin()
+        state[f.OP_COUNT] = state[f.CURSOR] = run.carried = 0
+        self._work = work = Work(is_whole=False)
+        work.runs.append(run)
+        self._under_way = run
+        run.carried = None
+
+    def end_call(self, run: Run, state: memoryview) -> None:
+        """End a batch that a compiled call has carried out."""
+        run.carried, self._under_way = state[f.CURSOR], None
+        self.memory.filling.end()
+        self._work.is_whole = True
+
+    def rest_of_call(self, run: Run) -> list[Paths]:
+        """Return the paths that a call has left in the block, and those of the ops after it."""
+        words, filling = self.memory.words, self.memory.filling
+        return [*([filling.paths()] if words[f.ROWS] else []), *self._parts(run)]
+
     def _parts(self, run: Run, *, cores: int = 1) -> Iterator[Paths]:
         """Run ops until none is left; yield the paths of each block.
 
@@ -238,7 +261,8 @@ class Carrying:
         self.cores.close()
         if run is not None:
             self.memory.filling.resume()
-            self.memory.words[f.OP_COUNT] = len(run.ops)
+            if not run.is_call:
+                self.memory.words[f.OP_COUNT] = len(run.ops)
             self.memory.words[f.SILENT], self.memory.words[f.SINK] = 1, 0
             with lent(*run.matrices, run.ops), suppress(MissedError):
                 for _ in self._parts(run):

@@ -6,7 +6,7 @@ entries -> feed (filter, words, ops) -> presence -> run (maintain and emit, bloc
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from joingraph.common.errors import DiffError, LimitError
+from joingraph.engines.calls.calls import Calls
 from joingraph.engines.compiled.batches import ALL, IN_PART, NOTHING, Admitted, MissedError, Run
 from joingraph.engines.compiled.expire import expired
 from joingraph.engines.compiled.indexes import Indexed
@@ -62,6 +63,7 @@ from joingraph.reads.unanswered import Unanswered
 from joingraph.reads.why import Kept
 from joingraph.reads.why_not import Break
 from joingraph.tables.batch import Entry, Refused
+from joingraph.tables.table import Table
 from joingraph.view_diffs.factorised import Factorised
 from joingraph.view_diffs.view_diff import DiffRows
 
@@ -90,7 +92,7 @@ class CompiledEngine(Indexed):
         parts = [entries] if self.room is not None else [[entry] for entry in entries]
         self._sweep()
         feeds, work = [self._read(part) for part in parts], self._begin()
-        self._make_room(sum(feed.rows for feed in feeds))
+        self.make_room(sum(feed.rows for feed in feeds))
         work.fresh, new = empty_aliases(self.memory), dict[int, list[Words]]()
         while feeds:
             feed = feeds.pop(0)
@@ -130,7 +132,7 @@ class CompiledEngine(Indexed):
                 batch = Admitted(feed.ops, feed, [])
                 return self._applied(batch, generate=generate, silent=silent)
             self.undo()
-            self._make_room(feed.rows)
+            self.make_room(feed.rows)
         batch = self._admitted(feed, skip=skip)
         if ready is not None:
             ready(batch.refused)
@@ -235,7 +237,7 @@ class CompiledEngine(Indexed):
     def expire(self, conditions: Conditions, *, generate: bool) -> DiffRows:
         """Delete all base rows that meet the conditions, in every alias named; give view diffs."""
         feed = expired(self.starts, conditions)
-        self._make_room(feed.rows)
+        self.make_room(feed.rows)
         work = self._begin()
         parts = self._carry_out(feed.ops, feed.matrices, generate=generate)
         found = ViewDiffs(self.outputs, feed.ops).rows(parts)
@@ -246,11 +248,20 @@ class CompiledEngine(Indexed):
         """Name the diffs of a batch that remove a row which is not there; change nothing."""
         return self._admit(entries, skip=True).refused
 
+    def calls(self, tables: Mapping[str, Table]) -> Calls:
+        """Return what carries few rows of these base tables out at once."""
+        return Calls(self, tables)
+
+    def make_text_room(self, size: int, count: int) -> None:
+        """Make room for so many texts of so many bytes, as a batch begins."""
+        self._sweep()
+        self.interner.make_room(size, count)
+
     def _fed(self, entries: Sequence[Entry]) -> Feed:
         """Filter a batch, which begins here: only the graph's rows hold texts."""
         self._sweep()
         feed = self._read(entries)
-        self._make_room(feed.rows)
+        self.make_room(feed.rows)
         return feed
 
     def _sweep(self) -> None:
@@ -275,7 +286,7 @@ class CompiledEngine(Indexed):
         self._sweep_now()
         return self.room.feed(self.feeder, entries)
 
-    def _make_room(self, ops: int) -> None:
+    def make_room(self, ops: int) -> None:
         """Make room in the regions for so many ops, or refuse them."""
         self.memory.make_room(ops)
         self.keys.make_room(ops)
@@ -315,7 +326,7 @@ class CompiledEngine(Indexed):
             if block_name(alias) in blocks:
                 batches = read_rows(self.plan, alias, blocks[block_name(alias)])
                 rows = repeated(alias, batches, self.interner, self.nulls)
-                self._make_room(len(rows))
+                self.make_room(len(rows))
                 left = load(self.memory, [(alias.index, rows)])
                 if left or self.has_indexes:
                     ops = ops_alike(alias.index, np.arange(len(rows)), f.INSERT, rows)

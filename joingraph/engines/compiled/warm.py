@@ -13,7 +13,9 @@ import os
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+
+import pyarrow as pa
 
 from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.engines.compiled.maintain import run
@@ -23,6 +25,7 @@ from joingraph.graph.compiled.memory.reserved import INTERPRETED
 from joingraph.plan.view import View
 from joingraph.reads.requests import Reading, Touched
 from joingraph.tables.batch import read_batch
+from joingraph.tables.row_batch import RowBatch
 
 TABLES = {
     "a": "CREATE TABLE a (k INT, v STRING)",
@@ -62,6 +65,11 @@ def ensure_compiled() -> None:
         told.touch()
 
 
+def not_asked(batch: RowBatch, changes: pa.Table) -> NoReturn:
+    """Make no i-diffs."""
+    raise AssertionError("the view diff is dropped")
+
+
 def use_every_kernel() -> None:
     """Do with a small graph all that graphs do."""
     view = View(SQL, TABLES)
@@ -75,6 +83,10 @@ def use_every_kernel() -> None:
             ("delete", "a", [(2, None)]),
         ]
         graph.apply(read_batch(changes, view.tables), skip=True, generate=True)
+    calls = CompiledEngine(view.plan, "exact").calls(view.tables)
+    few = calls.read([("insert", *each) for each in ROWS.items()])
+    assert few is not None, "a call takes such rows"
+    calls.carry_out(few, not_asked, 1)
     list(graph.scan())
     list(graph.read(Reading(), Touched()))
     list(graph.cores.paths([range(0)]))

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from io import FileIO
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from joingraph.common import atomic_file
@@ -68,18 +68,28 @@ class File:
             each.close()
 
 
-@contextmanager
-def doing(what: str, path: Path | str, file: File | None = None) -> Generator[None]:
+class doing:  # reads as what it is used for
     """Turn a failure of the system into an error that tells what failed; note it in a file."""
-    try:
-        yield
-    except OSError as error:
-        if is_foreign(error):
-            raise
-        failure = StoreError(f"cannot {what} {path}: {error.strerror or error}")
-        if file is not None:
-            file.failure = failure
-        raise failure from error
+
+    __slots__ = ("file", "path", "what")
+
+    def __init__(self, what: str, path: Path | str, file: File | None = None) -> None:
+        self.what, self.path, self.file = what, path, file
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, OSError) and not is_foreign(error):
+            failure = StoreError(f"cannot {self.what} {self.path}: {error.strerror or error}")
+            if self.file is not None:
+                self.file.failure = failure
+            raise failure from error
 
 
 def is_foreign(error: BaseException) -> bool:
@@ -142,14 +152,14 @@ def size(file: File, path: Path) -> int:
 
 def write(file: File, parts: Sequence[Any], path: Path) -> None:
     """Write buffers one after the other, however many calls it takes."""
-    left = [memoryview(part).cast("B") for part in parts if len(memoryview(part))]
+    left = [part for each in parts if (part := memoryview(each)).nbytes]
     with doing("write", path):
         while left:
             written = os.writev(file.fileno(), left[:PARTS_MAX])
-            while left and written >= len(left[0]):
-                written -= len(left.pop(0))
+            while left and written >= left[0].nbytes:
+                written -= left.pop(0).nbytes
             if written:
-                left[0] = left[0][written:]
+                left[0] = left[0].cast("B")[written:]
 
 
 def sync(file: File, path: Path) -> None:

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import os
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from joingraph.common.errors import StoreError
 from joingraph.storage.disk.files import doing
 
-FORMAT = 1  # raised whenever older code could not read what newer code writes
+FORMAT = 2  # raised whenever older code could not read what newer code writes
 NAME = re.compile(r"(snapshot|log)-([0-9]{20})")
 
 
@@ -28,6 +29,12 @@ class Identity(NamedTuple):
 
     graph: bytes
     view: bytes
+
+
+@lru_cache(maxsize=16)  # every record asks for it
+def log_in(folder: Path, first: int) -> Path:
+    """Name the segment of a folder's log that begins with a record."""
+    return folder / f"log-{first:020d}"
 
 
 class Folder(NamedTuple):
@@ -67,7 +74,7 @@ class Folder(NamedTuple):
 
     def segment(self, first: int) -> Path:
         """Name the segment that begins with a record."""
-        return self.path / f"log-{first:020d}"
+        return log_in(self.path, first)
 
     def unfinished(self) -> list[Path]:
         """List what a writer began and did not finish."""
@@ -75,9 +82,12 @@ class Folder(NamedTuple):
 
 
 def check_format(version: int, path: Path) -> None:
-    """Refuse what another version wrote, if this one cannot read it."""
-    if version != FORMAT:
+    """Refuse what another version wrote, if this one cannot read it.
+
+    2   a record may hold few rows as words (storage/record.py)
+    """
+    if not 1 <= version <= FORMAT:
         raise StoreError(
-            f"{path} is written in format {version}; this version of joingraph reads format"
+            f"{path} is written in format {version}; this version of joingraph reads formats up to"
             f" {FORMAT}: open it with the version that wrote it, and dump it there"
         )

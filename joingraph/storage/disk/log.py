@@ -110,17 +110,17 @@ class Log:
         end = self.end
         number = end.number + 1
         parts = encode(record, number, self._durable)
-        length = sum(memoryview(part).nbytes for part in parts)
+        length = sum([memoryview(part).nbytes for part in parts])
         self.places.pop(number, None)
         if record.changes is not None:
             self.places[number] = end.first, end.size + end.held_bytes
-        whole = end._replace(number=number, kind=record.kind, total=end.total + length)
+        first, file, size, held, held_bytes, *_ = end
+        last = number, record.kind, end.total + length
         if self.durability == "none":
             self._held += parts
-            held_bytes = end.held_bytes + length
-            self.end = whole._replace(held=len(self._held), held_bytes=held_bytes)
+            self.end = End(first, file, size, len(self._held), held_bytes + length, *last)
         else:
-            self._write(parts, whole._replace(size=end.size + length))
+            self._write(parts, End(first, file, size + length, held, held_bytes, *last))
         return number
 
     def _write(self, parts: list[Any], whole: End) -> None:

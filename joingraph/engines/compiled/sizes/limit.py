@@ -12,7 +12,7 @@ counted is the graph; a batch's view diffs come on top of it and are the caller'
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
@@ -98,11 +98,21 @@ class Room:
                 f" {more:,} more; nothing was changed: raise the limit, or apply less at once"
             )
 
+    def has_room(self, rows: Mapping[int, int], texts: int, size: int) -> bool:
+        """True if so many rows of aliases surely have room, and texts of so many bytes."""
+        strings = self.interned(texts, size, 0) if texts else 0
+        return self.fits(strings + self.bound(rows))
+
     def quick(self, ops: Words) -> int:
-        """Bound what rows take, knowing nothing of the graph but its size."""
+        """Bound what ops take, knowing nothing of the graph but its size."""
+        aliases = range(len(self.walker.layout.aliases))
+        return self.bound({number: len(came(ops, number)) for number in aliases})
+
+    def bound(self, rows_of: Mapping[int, int]) -> int:
+        """Bound what so many rows of aliases take."""
         held, most = sizes(self.walker), 0
         for number, alias in enumerate(self.walker.layout.aliases):
-            rows = len(came(ops, number))
+            rows = rows_of.get(number, 0)
             most += rows * (alias.stride * WORD + 2 * SLOT_BYTES)
             for link in alias.links:
                 vertex = self.walker.layout.vertices[link.vertex]

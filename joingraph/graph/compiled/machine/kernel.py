@@ -47,19 +47,24 @@ def kernel(function: F) -> F:
     return compiled(function, inline=False)
 
 
+def brief(function: F) -> F:
+    """Compile a kernel of microseconds, which keeps the GIL: to have it back may take 5 ms."""
+    return compiled(function, inline=False, nogil=False)
+
+
 def small(function: F) -> F:
     """Compile a kernel of a few lines, which is always inlined where it is called."""
     return compiled(function, inline=True)
 
 
-def compiled(function: F, *, inline: bool) -> F:
+def compiled(function: F, *, inline: bool, nogil: bool = True) -> F:
     """Compile a function, unless kernels are interpreted."""
     if function.__module__.startswith("joingraph."):
         SHARED.append(cast(FunctionType, function))
         contents(folder_of(SHARED[-1]))
     if INTERPRETED:
         return function
-    made: Any = njit(nogil=True, error_model="numpy", forceinline=inline)(function)
+    made: Any = njit(nogil=nogil, error_model="numpy", forceinline=inline)(function)
     made._cache = cache_of(function)
     made._compile_for_args = partial(uninterrupted, made._compile_for_args)
     return cast(F, made)
@@ -101,6 +106,23 @@ def plug(function: Callable[[int, int, int], int]) -> int:
 
 
 _plugs: list[Any] = []  # machine code lives as long as its CFunc
+
+
+def address_of_kernel(function: Callable[[int], int]) -> int:
+    """Return the address by which others call a kernel of one argument; they pass three.
+
+    Called so it is compiled for itself alone, and not once more into each of its callers.
+    """
+    if INTERPRETED:
+        PLUGS[id(function)] = lambda a, b, c: function(a)
+        return id(function)
+    return uninterrupted(_address_of, function)
+
+
+def _address_of(dispatcher: Any) -> int:
+    dispatcher.compile((types.int64,))
+    made = dispatcher.overloads[(types.int64,)]
+    return int(made.library.get_pointer_to_function(made.fndesc.llvm_cfunc_wrapper_name))
 
 
 def mix_twin(key: int) -> int:

@@ -39,10 +39,15 @@ class Filling:
     def __init__(self, words: Words, blocks: Blocks) -> None:
         self.words, self.blocks = words, blocks
         self.block: Region | None = None
+        self._told = 0  # where the block is that the words tell of
 
     def begin(self) -> None:
         """Have a block, and let the kernels write to it."""
-        self._fill(self.block or self.blocks.take())
+        block = self.block or self.blocks.take()
+        if block.address == self._told:
+            self.block = block
+        else:
+            self._fill(block)
 
     def resume(self) -> None:
         """Let the kernels write to the block that there is; one that runs in silence needs none."""
@@ -56,9 +61,10 @@ class Filling:
             self.blocks.give(block)
 
     def _fill(self, block: Region) -> None:
-        self.block = block
+        self.block, self._told = block, 0
         self.words[f.OUT] = block.address
         self.words[f.SEGMENTS] = block.address + 8 * self.blocks.segments
+        self._told = block.address
 
     def paths(self) -> Paths:
         """Return what the block holds, and a new one to the kernels if it is lent for that."""

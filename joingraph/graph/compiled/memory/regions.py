@@ -67,6 +67,14 @@ class Regions:
         """Let go of the regions before: all was copied."""
         self._held = self._held._replace(before=[])
 
+    def covers(self, ops: int) -> bool:
+        """Count so many ops if there surely is room for them, and for taking them back."""
+        if self._allowed < 2 * ops:
+            return False
+        self._allowed -= 2 * ops
+        self._owed = ops
+        return True
+
     def prepare(self, ops: int, needed: Callable[[int], list[int]]) -> None:
         """Make room for so many ops and for taking them back; there may be regions `before` then.
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pyarrow as pa
 
-from joingraph.graph.compiled.memory.reserved import Words
+from joingraph.graph.compiled.memory.reserved import reserve
 from joingraph.plan.model import Plan, Slot
 
 
@@ -22,7 +21,8 @@ class Nulls:
     def __init__(self, plan: Plan) -> None:
         counts = [len(alias.projected) for alias in plan.aliases]
         self.firsts = [sum(counts[:number]) for number in range(len(counts))]
-        self.met: Words = np.zeros(sum(counts), np.int64)
+        self._region = reserve(sum(counts) + 1)  # which kernels write to
+        self.met = self._region.words[: sum(counts)]
 
     def note(self, alias: int, columns: Sequence[pa.Array]) -> None:
         """Look at what an alias projects of some rows."""

@@ -56,6 +56,14 @@ class Interner(RecordTable):
         super().__init__(0, 2, [ENTRY_WORDS, INDEX_WORDS, ARENA_WORDS])
         self._allowed = [0, 0]  # bytes, and strings, that surely have room
 
+    def covers(self, size: int, count: int) -> bool:
+        """Count so many strings of so many bytes if there surely is room for them."""
+        left, strings = self._allowed
+        if left < size or strings < count:
+            return False
+        self._allowed = [left - size, strings - count]
+        return True
+
     def make_room(self, size: int, count: int) -> None:
         """Make room for so many strings of so many bytes in all, or refuse them."""
         left = [self._allowed[0] - size, self._allowed[1] - count]

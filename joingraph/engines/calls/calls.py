@@ -1,0 +1,248 @@
+"""Carries batches of few Python rows out, each by one compiled call (kernel.py).
+
+    read(batch)     rows of Python values -> words; None: it goes by blocks
+    carry_out(..)   words -> the graph, and the view diff's words; None: so does it, after undo
+
+In: a batch as a caller hands it to `apply`. Out: what the way by blocks gives, to the letter: what
+is refused is refused there, so nothing is worded here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from struct import Struct
+from typing import TYPE_CHECKING, Any
+
+from joingraph.engines.calls import kernel as k
+from joingraph.engines.calls.base_rows import BaseRows
+from joingraph.engines.calls.memory import (
+    TEXT_BYTES_MAX,
+    CallMemory,
+    batch_room,
+    bytes_of,
+)
+from joingraph.engines.calls.path_rows import PATHS_MAX, PathRows
+from joingraph.engines.calls.view_rows import Found, ViewRows, WordsDiff
+from joingraph.engines.compiled.batches import Run
+from joingraph.engines.compiled.maintain import run as carry_out
+from joingraph.expressions.evaluate import NoAnswer
+from joingraph.expressions.functions.by_row import UNANSWERED
+from joingraph.generators.compiled.net import net
+from joingraph.generators.compiled.view_diffs import ViewDiffs
+from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.machine.kernel import address_of_kernel, check_fences
+from joingraph.graph.compiled.memory.reserved import FENCED
+from joingraph.graph.compiled.values.string_pool import TOP
+from joingraph.tables.row_batch import Part, RowBatch
+from joingraph.tables.row_words import UNFIT, Texts, UnfitError
+from joingraph.tables.table import Table
+from joingraph.view_diffs.formats import FromRows, made_as_rows
+from joingraph.view_diffs.view_diff import Forms, ViewDiff
+
+if TYPE_CHECKING:
+    from joingraph.engines.compiled.engine import CompiledEngine
+    from joingraph.engines.compiled.sizes.limit import Room
+    from joingraph.engines.contract import IdiffsOf
+
+WORDS_MAX = 1 << 16  # of a batch in any of its forms: blocks are as good for more
+NOTED_OPS = 128  # after which the view's own kernels hear of them
+ENTRY = Struct(f"<{k.ENTRY_WORDS}q")
+ENTRY_BYTES = ENTRY.size
+KINDS = {"insert": f.INSERT, "delete": f.DELETE, "update": f.UPDATE}
+REFUSED = (*UNFIT, NoAnswer)
+NO_ROWS: Found = b"", b"", 0, 0
+
+
+class RoomError(Exception):
+    """A batch needs memory for more words."""
+
+
+class Calls:
+    """The calls of one graph."""
+
+    def __init__(self, engine: CompiledEngine, tables: Mapping[str, Table]) -> None:
+        self.engine, self.tables = engine, tables
+        self.view = ViewRows(engine.outputs)
+        self.memory = CallMemory(self.view.told)
+        self.state = bytes_of(engine.memory.words).cast("q")
+        self.pool = bytes_of(engine.interner.state).cast("q")
+        self.texts = Texts()
+        self.base_rows: dict[str, BaseRows | None] = {}
+        self.run = Run(self.memory.batch.ops, (), is_call=True)
+        self.ops = self.unnoted = 0  # of the batch that was read; since they were noted
+        self.indexes = 0  # on output columns
+        words = self.memory.words
+        words[k.C_ST], words[k.C_STRINGS] = engine.memory.st, engine.interner.descriptor.address
+        words[k.C_RUN] = address_of_kernel(carry_out)
+        words[k.C_FOLDS] = self.view.are_slots
+        self.paths: PathRows | None = None
+        if not self.view.are_slots:
+            with suppress(UnfitError):
+                self.paths = PathRows(engine.outputs)
+
+    def read(self, batch: object) -> RowBatch | None:
+        """Read a batch, if it can be carried out by a call; nothing is changed."""
+        engine = self.engine
+        if type(batch) is not list:
+            return None
+        if len(engine.indexes) != self.indexes:  # which alias has one is settled with its table
+            self.base_rows, self.indexes = {}, len(engine.indexes)
+        while True:
+            try:
+                found = self._read(batch)
+                return found if engine.room is None or self._fits(engine.room, found) else None
+            except RoomError as error:
+                (words,) = error.args
+                if words > WORDS_MAX:
+                    return None
+                self.memory.batch = batch_room(2 * words)
+            except REFUSED:
+                return None
+
+    def _read(self, batch: list[Any]) -> RowBatch:
+        """Write the words of a batch; UNFIT if it goes by blocks."""
+        memory, texts, known = self.memory, self.texts, self.base_rows
+        most, _, entries, area, base, _ = memory.batch
+        texts.parts, texts.size = [], 0
+        parts: list[Part] = []
+        at = number = words = ops = 0
+        for entry in batch:
+            if type(entry) is not tuple or len(entry) < 3 or type(entry[1]) is not str:
+                raise UnfitError
+            operation, name, *sides = entry
+            kind = KINDS.get(operation) if type(operation) is str else None
+            if len(sides) != (2 if kind == f.UPDATE else 1) or kind is None:
+                raise UnfitError
+            table = known.get(name) or self._settled(name)
+            rows = sides[-1] if type(sides[-1]) is list else table.listed(sides[-1])
+            count = len(rows)
+            words += count * table.words_max + k.ENTRY_WORDS
+            if words > most:
+                raise RoomError(words)
+            pre = post = base + at  # of one side, the other is not read
+            if kind == f.UPDATE:
+                old = sides[0] if type(sides[0]) is list else table.listed(sides[0])
+                if len(old) != count:
+                    raise UnfitError
+                at = table.enter(old, area, at)
+                post = base + at
+            at = table.enter(rows, area, at)
+            ENTRY.pack_into(entries, number, table.address, kind, count, pre, post)
+            number, ops = number + ENTRY_BYTES, ops + count * table.alias_count
+            parts.append((operation, name, count, table.width))
+        if texts.size > TEXT_BYTES_MAX:
+            raise UnfitError
+        memory.words[k.C_ENTRY_COUNT], self.ops = len(parts), ops
+        return RowBatch(parts, bytes(area[:at]), b"".join(texts.parts))
+
+    def _fits(self, room: Room, batch: RowBatch) -> bool:
+        """True if a batch that was read surely has room in the graph's memory limit."""
+        rows = Counter[int]()
+        for operation, name, count, _ in batch.parts:
+            table = self.base_rows[name]
+            if table is not None and operation != "delete":
+                rows.update({alias.index: count for alias in table.aliases})
+        return room.has_room(rows, len(self.texts.parts), len(batch.texts))
+
+    def _settled(self, name: str) -> BaseRows:
+        """Settle how rows of a table come in; once."""
+        if name in self.base_rows or name not in self.tables:
+            raise UnfitError
+        try:
+            found = self.base_rows[name] = BaseRows(self.engine, self.tables[name], self.texts)
+        except UnfitError:
+            self.base_rows[name] = None
+            raise
+        return found
+
+    def carry_out(self, batch: RowBatch, idiffs: IdiffsOf, seq: int) -> ViewDiff | None:
+        """Carry out the batch that was read; None: undo it, as it goes by blocks."""
+        engine, memory, state, run = self.engine, self.memory, self.state, self.run
+        if self.texts.parts:
+            size, count = len(batch.texts), len(self.texts.parts)
+            come = self.pool[TOP] - engine.sweeper.kept_bytes
+            is_due = come > engine.sweeper.fewest_bytes
+            if is_due or not engine.interner.covers(size, count):
+                engine.make_text_room(size, count)
+            memory.enter_texts(batch.texts)
+        if not engine.memory.area.covers(self.ops):
+            engine.make_room(self.ops)
+        memory.tell_places()
+        run.ops = memory.batch.ops
+        engine.begin_call(run, state)
+        ended = k.call(memory.address, memory.given)
+        while ended == k.WIDE:
+            has_room = memory.widen(state[f.ROWS])
+            ended = k.consolidate(memory.address, memory.given) if has_room else k.MANY
+        if FENCED:
+            check_fences()
+        made = b""
+        if ended == k.MANY and self.paths is not None:
+            ended, made = self._by_rows(self.paths)
+        if ended == f.DONE and self.view.has_texts and self._is_long(made):
+            ended = k.MANY
+        if ended == f.DONE:
+            diff: ViewDiff = WordsDiff(self.view, self._found(made), (idiffs, batch), seq)
+        elif ended == k.MANY:
+            diff = ViewDiff(self._by_blocks(partial(idiffs, batch)), seq)
+        else:
+            return None
+        engine.end_call(run, state)
+        self.unnoted += self.ops
+        if self.unnoted >= NOTED_OPS:
+            self._note()
+        return diff
+
+    def _by_rows(self, paths: PathRows) -> tuple[int, bytes]:
+        """Finish a call by rows; MANY if it takes columns. Also give the texts that were made."""
+        memory, state, block = self.memory, self.state, self.engine.memory.filling.block
+        rows = state[f.ROWS]
+        if state[f.CURSOR] < state[f.OP_COUNT] or rows > PATHS_MAX or block is None:
+            return k.MANY, b""
+        ended, made = k.WIDE, b""
+        if rows > memory.result.paths:
+            memory.widen(rows)
+        while ended == k.WIDE:
+            try:
+                made = paths.fill(memory, block.words, rows)
+            except (*UNANSWERED, UnfitError):
+                return k.MANY, b""
+            ended = k.consolidate(memory.address, memory.given)
+            if ended == k.WIDE and not memory.widen(rows):
+                return k.MANY, b""
+        return ended, made
+
+    def _is_long(self, made: bytes) -> bool:
+        """True if columns of the view diff may hold so much text that they are made in parts."""
+        words = self.memory.words
+        longest = self.view.texts * words[k.C_TEXT_BYTES] + len(made)
+        return words[k.C_FOUND] * longest > TEXT_BYTES_MAX
+
+    def _found(self, made: bytes) -> Found:
+        """Copy the rows of the view diff, and their texts."""
+        memory, words = self.memory, self.memory.words
+        count = words[k.C_FOUND]
+        if not count:
+            return NO_ROWS
+        size = words[k.C_TEXT_BYTES]
+        texts = bytes(memory.result.texts[:size]) + made if size else made
+        data = bytes(memory.result.rows[: count * self.view.size])
+        return data, texts, words[k.C_ALIKE], words[k.C_HAS_NULL]
+
+    def _by_blocks(self, idiffs: FromRows) -> Forms:
+        """Finish a call by columns: of many rows, or of a view with values to compute."""
+        engine, parts = self.engine, self.engine.rest_of_call(self.run)
+        changes = ViewDiffs(engine.outputs, self.run.ops[: self.state[f.OP_COUNT]]).rows(parts)
+        return made_as_rows(changes, idiffs, partial(net, engine.outputs))
+
+    def _note(self) -> None:
+        """Tell the view's own kernels of ops, and give back what was outgrown."""
+        self.unnoted = 0
+        for table in self.base_rows.values():
+            if table is not None:
+                table.note(self.engine.plugs)
+        self.engine.memory.release()
+        self.memory.shrink()

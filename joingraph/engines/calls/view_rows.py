@@ -1,0 +1,280 @@
+"""View rows as a call writes them: read as Python rows at once, or as Arrow columns when asked.
+
+    | a word or two a column ... | kind | count | base diff |      texts: offset << 32 | length
+
+A WordsDiff owns a copy of these rows and of their texts: no later batch touches it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from functools import cached_property, partial
+from struct import Struct
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from joingraph.engines.calls import kernel as k
+from joingraph.engines.contract import IdiffsOf
+from joingraph.expressions.python_values import UNHOLDABLE
+from joingraph.expressions.texts import is_text
+from joingraph.expressions.types import INTEGERS
+from joingraph.generators.compiled.net import net
+from joingraph.generators.compiled.outputs import Kept, Outputs
+from joingraph.graph.compiled.fields import NULL_WORD
+from joingraph.graph.compiled.layout import words_of
+from joingraph.tables.row_batch import RowBatch, column_of
+from joingraph.tables.row_words import (
+    DOUBLE,
+    EPOCH,
+    EPOCH_DAY,
+    EPOCH_UTC,
+    EXACT,
+    HALF,
+    SINGLE,
+    WORD,
+)
+from joingraph.view_diffs.formats import made_as_rows
+from joingraph.view_diffs.view_diff import (
+    SIGNS,
+    DiffRows,
+    Forms,
+    ViewDiff,
+    ViewRow,
+    beside,
+    change_table,
+    listed,
+)
+
+KINDS = tuple(SIGNS)
+LOW, ALL = (1 << 32) - 1, (1 << 64) - 1
+Reader: TypeAlias = Callable[[Sequence[int], bytes], Iterable[Any]]
+
+
+# Rows, their texts, the kind of all if each is there once, else -1, and if there are NULLs.
+Found: TypeAlias = tuple[bytes, bytes, int, int]
+
+
+class ViewRows:
+    """How rows of one view go out."""
+
+    def __init__(self, outputs: Outputs) -> None:
+        columns = [
+            column_of_view(kept, field.type)
+            for kept, field in zip(outputs.columns, outputs.schema, strict=True)
+        ]
+        self.outputs, self.columns, self.width = outputs, columns, len(columns)
+        self.are_slots = outputs.are_slots and not outputs.plan.residuals
+        self.told = [(place, each.mark) for each in columns for place in each.places]
+        self.texts = sum(bool(each.mark & k.IS_TEXT) for each in columns)
+        self.has_texts = any(each.mark & (k.IS_TEXT | k.IS_MADE) for each in columns)
+        self.words = len(self.told)
+        self.size = 8 * (self.words + k.META_WORDS)
+        self.readers = [reader_of(each) for each in columns]
+        known = [(at, each) for at, each in enumerate(self.readers) if each is not None]
+        self.converting = [each for each in known if each[1] is not as_it_is], known
+        self.converts = bool(self.converting[0])
+        self.is_quick = None not in self.readers
+        self.alike = Struct(f"<{self.words}q{8 * k.META_WORDS}x").iter_unpack
+        self.full = Struct(f"<{self.words + k.META_WORDS}q").iter_unpack
+
+    def listed(self, found: Found) -> list[ViewRow] | None:
+        """List (change type, row, count); None if it takes columns to read these values."""
+        data, texts, alike, has_null = found
+        if not data:
+            return []
+        if not self.is_quick:
+            return None
+        if alike >= 0:
+            rows: Iterable[tuple[Any, ...]] = self.alike(data)
+            if self.converts or has_null:
+                rows = self.converted(rows, texts, has_null)
+            kind = KINDS[alike]
+            return [(kind, row, 1) for row in rows]
+        whole = list(self.full(data))
+        rows = [each[: self.words] for each in whole]
+        if self.converts or has_null:
+            rows = self.converted(rows, texts, has_null)
+        kind_at, count_at = self.words, self.words + 1
+        return [
+            (KINDS[each[kind_at]], row, each[count_at])
+            for row, each in zip(rows, whole, strict=True)
+        ]
+
+    def converted(
+        self, rows: Iterable[tuple[int, ...]], texts: bytes, has_null: int
+    ) -> Iterable[tuple[Any, ...]]:
+        """Turn words into values, a column at a time."""
+        columns: list[Any] = [*zip(*rows, strict=True)]
+        for at, reader in self.converting[bool(has_null)]:
+            words = columns[at]
+            is_full = not has_null or NULL_WORD not in words
+            columns[at] = reader(words, texts) if is_full else with_nulls(words, texts, reader)
+        return zip(*columns, strict=True)
+
+    def changes(self, found: Found) -> DiffRows:
+        """Return the rows by column."""
+        data, texts, *_ = found
+        if not data:
+            return DiffRows.of(change_table(self.outputs.schema.empty_table(), [], [], []))
+        rows = np.frombuffer(data, np.int64).reshape(-1, self.words + k.META_WORDS)
+        columns, at = list[pa.Array](), 0
+        for each in self.columns:
+            end = at + len(each.places)
+            words = [np.ascontiguousarray(rows[:, word]) for word in range(at, end)]
+            valid = words[-1] != NULL_WORD
+            nulls = each.mark & k.MAY_BE_NULL and not valid.all()
+            column = column_of(words, texts, each.stored, valid if nulls else None)
+            columns.append(column if each.stored == each.wanted else column.cast(each.wanted))
+            at = end
+        codes, counts, diffs = (np.ascontiguousarray(rows[:, at + n]) for n in range(k.META_WORDS))
+        table = pa.Table.from_arrays(columns, schema=self.outputs.schema)
+        told = beside(table, pa.array(codes.astype(np.int8)), pa.array(counts))
+        return DiffRows(told, lambda: pa.array(diffs))
+
+
+class WordsDiff(ViewDiff):
+    """The view diff of a call."""
+
+    def __init__(
+        self, view: ViewRows, found: Found, idiffs: tuple[IdiffsOf, RowBatch], seq: int
+    ) -> None:
+        self.seq, self._view, self._found, self._idiffs_of = seq, view, found, idiffs
+
+    def __len__(self) -> int:
+        return len(self._found[0]) // self._view.size
+
+    @cached_property
+    def _forms(self) -> Forms:
+        changes, outputs = self._view.changes(self._found), self._view.outputs
+        made, batch = self._idiffs_of
+        return made_as_rows(changes, partial(made, batch), partial(net, outputs))
+
+    def rows(self) -> list[ViewRow]:
+        """List (change type, row, count) in the order of the base diffs."""
+        try:
+            rows = self._view.listed(self._found)
+        except UNHOLDABLE:  # values that only Arrow can hold
+            rows = None
+        return listed(self._changes.rows, self._view.width) if rows is None else rows
+
+
+class ViewColumn(NamedTuple):
+    """A column of the view: where a block has its words, and how they are told."""
+
+    stored: pa.DataType
+    wanted: pa.DataType
+    places: range
+    mark: int
+
+
+def column_of_view(kept: Kept | None, wanted: pa.DataType) -> ViewColumn:
+    """Describe a column that is kept, or computed."""
+    if kept is None:
+        mark = k.MAY_BE_NULL | k.IS_MADE * is_text(wanted)
+        return ViewColumn(wanted, wanted, range(words_of(wanted)), mark)
+    stored, is_key = kept.slot.stored, kept.slot.vertex is not None
+    mark = k.IS_TEXT * is_text(stored) | k.MAY_BE_NULL * (not is_key)
+    return ViewColumn(stored, kept.wanted, range(kept.first, kept.end), mark)
+
+
+def reader_of(column: ViewColumn) -> Reader | None:
+    """Return what reads the words of a column as Python values; None: its Arrow column does."""
+    stored, wanted = column.stored, column.wanted
+    if stored in INTEGERS and wanted in INTEGERS:
+        return unsigned if pa.uint64() in (stored, wanted) else as_it_is
+    if stored != wanted or len(column.places) > 1:
+        return None
+    if pa.types.is_decimal(wanted):
+        return partial(decimals, -wanted.scale)
+    if pa.types.is_timestamp(wanted) and wanted.tz is not None:
+        return zoned(wanted)
+    return READERS.get(wanted)
+
+
+def with_nulls(words: Sequence[int], texts: bytes, reader: Reader) -> list[Any]:
+    """Read words some of which are NULL."""
+    values = iter(reader([word for word in words if word != NULL_WORD], texts))
+    return [None if word == NULL_WORD else next(values) for word in words]
+
+
+def as_it_is(words: Sequence[int], texts: bytes) -> Sequence[int]:
+    """Return numbers."""
+    return words
+
+
+def strings(words: Sequence[int], texts: bytes) -> list[str]:
+    """Return texts, equal ones once: mostly all are those of one base row."""
+    some = set(words)
+    if len(some) == 1:
+        (word,) = some
+        return [str(texts[word >> 32 : (word >> 32) + (word & LOW)], "utf-8")] * len(words)
+    found = {word: str(texts[word >> 32 : (word >> 32) + (word & LOW)], "utf-8") for word in some}
+    return [found[word] for word in words]
+
+
+def binaries(words: Sequence[int], texts: bytes) -> list[bytes]:
+    """Return runs of bytes."""
+    return [texts[word >> 32 : (word >> 32) + (word & LOW)] for word in words]
+
+
+def floats(words: Sequence[int], texts: bytes) -> Iterable[float]:
+    """Return the floats that have such bits."""
+    return [DOUBLE.unpack(WORD.pack(word))[0] for word in words]
+
+
+def single_floats(words: Sequence[int], texts: bytes) -> Iterable[float]:
+    """Return the floats of 32 bits that have such bits."""
+    return [SINGLE.unpack(HALF.pack(word))[0] for word in words]
+
+
+def unsigned(words: Sequence[int], texts: bytes) -> Iterable[int]:
+    """Return unsigned numbers."""
+    return [word & ALL for word in words]
+
+
+def decimals(scale: int, words: Sequence[int], texts: bytes) -> Iterable[Decimal]:
+    """Return decimals of whole numbers of their last place."""
+    return [Decimal(word).scaleb(scale, EXACT) for word in words]
+
+
+def zoned(kind: pa.DataType) -> Reader | None:
+    """Return what makes times in a zone of microseconds since 1970 in UTC."""
+    try:
+        zone = pa.scalar(0, kind).as_py().tzinfo
+    except UNHOLDABLE:  # a zone that Python does not know
+        return None
+
+    def moments_there(words: Sequence[int], texts: bytes) -> list[dt.datetime]:
+        return [(EPOCH_UTC + dt.timedelta(microseconds=word)).astimezone(zone) for word in words]
+
+    return moments_there
+
+
+def flags(words: Sequence[int], texts: bytes) -> Iterable[bool]:
+    """Return booleans."""
+    return map(bool, words)
+
+
+def dates(words: Sequence[int], texts: bytes) -> list[dt.date]:
+    """Return dates of days since 1970."""
+    return [dt.date.fromordinal(word + EPOCH_DAY) for word in words]
+
+
+def moments(words: Sequence[int], texts: bytes) -> list[dt.datetime]:
+    """Return times of microseconds since 1970."""
+    return [EPOCH + dt.timedelta(microseconds=word) for word in words]
+
+
+READERS: dict[pa.DataType, Reader] = {
+    pa.string(): strings,
+    pa.binary(): binaries,
+    pa.float64(): floats,
+    pa.float32(): single_floats,
+    pa.bool_(): flags,
+    pa.date32(): dates,
+    pa.timestamp("us"): moments,
+}

@@ -203,14 +203,16 @@ class Carrying:
     def rest_of_call(self, run: Run) -> list[Paths]:
         """Return the paths that a call has left in the block, and those of the ops after it."""
         words, filling = self.memory.words, self.memory.filling
-        return [*([filling.paths()] if words[f.ROWS] else []), *self._parts(run)]
+        rest = self._parts(run, cores=pa.cpu_count())
+        return [*([filling.paths()] if words[f.ROWS] else []), *rest]
 
     def _parts(self, run: Run, *, cores: int = 1) -> Iterator[Paths]:
         """Run ops until none is left; yield the paths of each block.
 
         One core has one block at a time; several have as many as their wave fills.
         """
-        memory, words, rows = self.memory, self.memory.words, 0
+        memory, words = self.memory, self.memory.words
+        rows = int(words[f.ROWS])  # of the ops before
         while words[f.CURSOR] < words[f.OP_COUNT]:
             words[f.ROWS] = words[f.SEGMENT_COUNT] = 0
             ended = carry_out(memory.st)
@@ -240,7 +242,8 @@ class Carrying:
             return []
         first = int(words[f.CURSOR])
         piece = max(1, first * PIECE_BLOCKS * int(words[f.LIMIT]) // max(1, rows))
-        ahead = run.ops[first : first + piece * PIECES * cores]
+        end = int(words[f.OP_COUNT])
+        ahead = run.ops[first : min(end, first + piece * PIECES * cores)]
         others = (ahead[:, f.O_KIND] != f.INSERT) | (ahead[:, f.O_ALIAS] != ahead[:1, f.O_ALIAS])
         count = int(others.argmax()) if others.any() else len(ahead)
         if count <= piece:
@@ -250,7 +253,7 @@ class Carrying:
         ended = carry_out(self.memory.st)
         check_fences()
         assert ended == f.DONE, "an insert in silence misses no row and fills no block"
-        words[f.SILENT], words[f.OP_COUNT] = 0, len(run.ops)
+        words[f.SILENT], words[f.OP_COUNT] = 0, end
         return [
             range(at, min(at + piece, first + count)) for at in range(first, first + count, piece)
         ]

@@ -50,10 +50,9 @@ def to_table(rows: object, table: Table, entry: str) -> pa.Table:
     else:
         columns = _declared_columns(rows, table, entry)
         found = pa.Table.from_arrays(columns, schema=table.nullable)
-    if not texts.is_within(found, texts.ARRAY_BYTES_MAX):
-        for column, field in zip(found.columns, table.schema, strict=True):
-            if is_text(field.type):
-                _check_lengths(column, field, entry)
+    if table.texts and not texts.is_within(found, texts.ARRAY_BYTES_MAX):
+        for place in table.texts:
+            _check_lengths(found.column(place), table.schema.field(place), entry)
     for place in table.required:
         _check_null(found.column(place), table.schema.field(place), entry)
     return found

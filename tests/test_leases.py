@@ -10,7 +10,7 @@ import pytest
 
 import joingraph as jg
 from joingraph.graph.compiled.memory import leases
-from joingraph.graph.compiled.memory.leases import KEPT_ARRAYS, MOST_WORDS, leased
+from joingraph.graph.compiled.memory.leases import FEWEST_KEPT, KEPT_WORDS, MOST_WORDS, leased
 from joingraph.graph.compiled.memory.reserved import Words, address_of
 from joingraph.tables.batch import read_batch
 from tests.test_forks import child
@@ -35,10 +35,13 @@ def test_memory_is_used_again_once_no_array_refers_to_it() -> None:
 
 
 def test_few_are_kept_and_small_and_huge_ones_never() -> None:
-    many = [leased(SHAPE) for _ in range(KEPT_ARRAYS + 3)]
-    many += [leased((10, 5)), leased((MOST_WORDS // 5 + 1, 5))]
+    kept = KEPT_WORDS >> 15
+    many = [leased(SHAPE) for _ in range(kept + 3)]
+    many += [leased((MOST_WORDS, 1)) for _ in range(FEWEST_KEPT + 1)]
+    many += [leased((10, 5)), leased((MOST_WORDS + 1, 1))]
     many.clear()
-    assert {size: len(each.free) for size, each in leases._pools.items()} == {1 << 15: KEPT_ARRAYS}
+    found = {size: len(each.free) for size, each in leases._pools.items()}
+    assert found == {1 << 15: kept, MOST_WORDS: FEWEST_KEPT}
 
 
 def test_threads_share_no_memory() -> None:

@@ -114,7 +114,7 @@ def paired_ops(
 ) -> tuple[Words, Words]:
     """Pair the sides of updates: what passes on one side only is a delete or an insert."""
     length, width = len(diffs), pre.words.shape[1]
-    matrix = np.zeros((length, 2 * width), np.int64)
+    matrix = leased((length, 2 * width))
     ops = leased((length, f.OP_WORDS))
     arrays = [np.ascontiguousarray(each) for each in (diffs, *pre, *post)]
     with lent(matrix, ops, *arrays):

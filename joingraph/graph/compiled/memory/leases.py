@@ -19,7 +19,7 @@ import numpy as np
 from joingraph.graph.compiled.memory.reserved import Region, Words, reserve
 
 FEWEST_WORDS, MOST_WORDS = 1 << 13, 1 << 20  # of an array that is worth it, 64 KiB to 8 MiB
-KEPT_ARRAYS = 4  # of one size, for the next batches
+KEPT_WORDS, FEWEST_KEPT = 1 << 20, 2  # of one size, for the next batches: a batch has many parts
 _pools: dict[int, Stretches] = {}
 
 
@@ -60,5 +60,6 @@ def leased(shape: tuple[int, int]) -> Words:
     if not FEWEST_WORDS <= words <= MOST_WORDS:
         return np.empty(shape, np.int64)
     size = 1 << (words - 1).bit_length()
-    stretches = _pools.setdefault(size, Stretches(size, KEPT_ARRAYS))
+    kept = max(FEWEST_KEPT, KEPT_WORDS // size)
+    stretches = _pools.setdefault(size, Stretches(size, kept))
     return stretches.lend(stretches.take())[:words].reshape(shape)

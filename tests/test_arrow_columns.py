@@ -62,9 +62,8 @@ def test_columns_as_they_are_make_the_rows_of_the_reference(
         found, wanted = (bag(graph.apply(batch).net()) for graph in graphs)
         assert found == wanted
     graphs[0].check()
-    assert bag(map(str, graphs[0].to_arrow().to_pylist())) == bag(
-        map(str, graphs[1].to_arrow().to_pylist())
-    )
+    one_view, other = (sorted(map(str, graph.to_arrow().to_pylist())) for graph in graphs)
+    assert one_view == other
 
 
 def test_which_aliases_keep_columns_as_they_are() -> None:

@@ -21,7 +21,7 @@ SHAPE = 4000, 5
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leases, "_pools", {})
+    monkeypatch.setattr(leases, "pools", {})
 
 
 def test_memory_is_used_again_once_no_array_refers_to_it() -> None:
@@ -40,7 +40,7 @@ def test_few_are_kept_and_small_and_huge_ones_never() -> None:
     many += [leased((MOST_WORDS, 1)) for _ in range(FEWEST_KEPT + 1)]
     many += [leased((10, 5)), leased((MOST_WORDS + 1, 1))]
     many.clear()
-    found = {size: len(each.free) for size, each in leases._pools.items()}
+    found = {size: len(each.free) for size, each in leases.pools.items()}
     assert found == {1 << 15: kept, MOST_WORDS: FEWEST_KEPT}
 
 

@@ -20,7 +20,7 @@ from joingraph.graph.compiled.memory.reserved import Region, Words, reserve
 
 FEWEST_WORDS, MOST_WORDS = 1 << 13, 1 << 20  # of an array that is worth it, 64 KiB to 8 MiB
 KEPT_WORDS, FEWEST_KEPT = 1 << 20, 2  # of one size, for the next batches: a batch has many parts
-_pools: dict[int, Stretches] = {}
+pools: dict[int, Stretches] = {}
 
 
 class Stretches:
@@ -61,5 +61,5 @@ def leased(shape: tuple[int, int]) -> Words:
         return np.empty(shape, np.int64)
     size = 1 << (words - 1).bit_length()
     kept = max(FEWEST_KEPT, KEPT_WORDS // size)
-    stretches = _pools.setdefault(size, Stretches(size, kept))
+    stretches = pools.setdefault(size, Stretches(size, kept))
     return stretches.lend(stretches.take())[:words].reshape(shape)

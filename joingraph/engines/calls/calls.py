@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from joingraph.engines.calls import kernel as k
 from joingraph.engines.calls.base_rows import BaseRows
 from joingraph.engines.calls.memory import (
-    TEXT_BYTES_MAX,
     CallMemory,
     batch_room,
     bytes_of,
@@ -28,6 +27,7 @@ from joingraph.engines.calls.path_rows import PATHS_MAX, PathRows
 from joingraph.engines.calls.view_rows import Found, ViewRows, WordsDiff
 from joingraph.engines.compiled.batches import Run
 from joingraph.engines.compiled.maintain import run as carry_out
+from joingraph.expressions import texts as bounds
 from joingraph.expressions.evaluate import NoAnswer
 from joingraph.expressions.functions.by_row import UNANSWERED
 from joingraph.generators.compiled.net import net
@@ -133,7 +133,7 @@ class Calls:
             ENTRY.pack_into(entries, number, table.address, kind, count, pre, post)
             number, ops = number + ENTRY_BYTES, ops + count * table.alias_count
             parts.append((operation, name, count, table.width))
-        if texts.size > TEXT_BYTES_MAX:
+        if texts.size > bounds.BLOCK_BYTES:
             raise UnfitError
         memory.words[k.C_ENTRY_COUNT], self.ops = len(parts), ops
         return RowBatch(parts, bytes(area[:at]), b"".join(texts.parts))
@@ -219,7 +219,7 @@ class Calls:
         """True if columns of the view diff may hold so much text that they are made in parts."""
         words = self.memory.words
         longest = self.view.texts * words[k.C_TEXT_BYTES] + len(made)
-        return words[k.C_FOUND] * longest > TEXT_BYTES_MAX
+        return words[k.C_FOUND] * longest > bounds.BLOCK_BYTES
 
     def _found(self, made: bytes) -> Found:
         """Copy the rows of the view diff, and their texts."""

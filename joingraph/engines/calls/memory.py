@@ -17,12 +17,13 @@ from typing import NamedTuple
 import numpy as np
 
 from joingraph.engines.calls import kernel as k
+from joingraph.expressions import texts
 from joingraph.generators.compiled.fold import EFFECT_WORDS, PAIR_WORDS, SLOT_WORDS
 from joingraph.graph.compiled.fields import OP_WORDS
 from joingraph.graph.compiled.memory.reserved import Region, Words, reserve
 
 FIRST_WORDS, FIRST_PATHS, FIRST_BYTES = 256, 32, 1024
-PATHS_MAX, TEXT_BYTES_MAX = 1 << 14, 1 << 26  # of a call: blocks are as good for more
+PATHS_MAX = 1 << 14  # of a call: blocks are as good for more, and for more text than one has
 BYTES_KEPT = 1 << 22  # of a result's texts, for which room stays
 SPARE_WORDS = 8  # behind texts, which are copied in whole words
 GIVEN_WORDS = 16
@@ -88,7 +89,7 @@ class CallMemory:
     def widen(self, paths: int) -> bool:
         """Make room for the paths of a block, or for more text of theirs; False: for neither."""
         room = self.result
-        if paths > PATHS_MAX or room.size > TEXT_BYTES_MAX:
+        if paths > PATHS_MAX or room.size > texts.BLOCK_BYTES:
             return False
         wider = (2 * paths, room.size) if paths > room.paths else (room.paths, 4 * room.size)
         self.result = self._result_room(*wider)

@@ -16,7 +16,8 @@ from joingraph.graph.compiled.memory.path_blocks import Paths, read_block
 from joingraph.graph.compiled.memory.reserved import Region, Words
 
 WORTH_LENDING_ROWS = f.BLOCK_LIMIT
-KEPT_BLOCKS = 4  # of one width, for the next batches
+# Of one width, for the next batches: so many blocks at least, and so many bytes of rows at most.
+FEWEST_KEPT, KEPT_BYTES = 4, 64 << 20
 _pools: dict[int, Blocks] = {}
 
 
@@ -30,7 +31,8 @@ class Blocks(Stretches):
 
 def pool(columns: int) -> Blocks:
     """Return the process' blocks of one width."""
-    return _pools.setdefault(columns, Blocks(columns, KEPT_BLOCKS))
+    kept = max(FEWEST_KEPT, KEPT_BYTES // (8 * f.BLOCK_LIMIT * max(1, columns)))
+    return _pools.setdefault(columns, Blocks(columns, kept))
 
 
 class Filling:

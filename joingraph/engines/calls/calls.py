@@ -18,11 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from joingraph.engines.calls import kernel as k
 from joingraph.engines.calls.base_rows import BaseRows
-from joingraph.engines.calls.memory import (
-    CallMemory,
-    batch_room,
-    bytes_of,
-)
+from joingraph.engines.calls.memory import CallMemory, batch_room, bytes_of
 from joingraph.engines.calls.path_rows import PATHS_MAX, PathRows
 from joingraph.engines.calls.view_rows import Found, ViewRows, WordsDiff
 from joingraph.engines.compiled.batches import Run
@@ -71,7 +67,7 @@ class Calls:
         self.pool = bytes_of(engine.interner.state).cast("q")
         self.texts = Texts()
         self.base_rows: dict[str, BaseRows | None] = {}
-        self.run = Run(self.memory.batch.ops, (), is_call=True)
+        self.run = Run(self.memory.batch.ops, ())
         self.ops = self.unnoted = 0  # of the batch that was read; since they were noted
         self.indexes = 0  # on output columns
         words = self.memory.words

@@ -57,11 +57,10 @@ class MissedError(Exception):
 class Run:
     """Ops that are carried out together, the rows they point to, and how many were."""
 
-    __slots__ = ("carried", "is_call", "matrices", "ops")
+    __slots__ = ("carried", "matrices", "ops")
 
-    def __init__(self, ops: Words, matrices: tuple[Words, ...], *, is_call: bool = False) -> None:
+    def __init__(self, ops: Words, matrices: tuple[Words, ...]) -> None:
         self.ops, self.matrices = np.ascontiguousarray(ops), matrices
-        self.is_call = is_call  # a compiled call writes ops, some of these, and counts them
         self.carried: int | None = 0
 
 
@@ -224,9 +223,9 @@ class Carrying:
                 rows += int(words[f.ROWS])
                 yield memory.filling.paths()
             while ended == f.FULL and (pieces := self._linked(run, rows, cores)):
-                for paths in self.cores.paths(pieces):
-                    rows += len(paths)
-                    yield paths
+                found = self.cores.paths(pieces, cores)
+                rows += sum(map(len, found))
+                yield from found
         run.carried = int(words[f.CURSOR])
         self._under_way = None
         memory.filling.end()
@@ -235,7 +234,8 @@ class Carrying:
         """Link the next inserts, as far as they are of one alias, to be walked at once in pieces.
 
         Return no piece where one walker is as good, where walks change the graph, or where an op
-        is half done. `rows` are the paths of the ops before, which tell how many to expect.
+        is half done. `rows` are the paths of the ops before, which tell how many to expect. An
+        interrupt may leave the ops behind these uncounted: what has several cores is undone then.
         """
         words = self.memory.words
         if cores < 2 or words[f.LOOKAHEAD] == f.GLOBAL or words[f.PHASE] != f.P_START:
@@ -264,8 +264,6 @@ class Carrying:
         self.cores.close()
         if run is not None:
             self.memory.filling.resume()
-            if not run.is_call:
-                self.memory.words[f.OP_COUNT] = len(run.ops)
             self.memory.words[f.SILENT], self.memory.words[f.SINK] = 1, 0
             with lent(*run.matrices, run.ops), suppress(MissedError):
                 for _ in self._parts(run):

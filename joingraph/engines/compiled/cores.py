@@ -12,10 +12,8 @@ waits for them, and the next change of the graph begins with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from threading import Condition, Thread
-
-import pyarrow as pa
 
 from joingraph.engines.compiled.maintain import walk_linked
 from joingraph.graph.compiled import fields as f
@@ -29,24 +27,23 @@ PIECES = 4  # of a wave, for each walker
 
 
 class Cores:
-    """The walkers of one graph, as many as Arrow has threads (`pyarrow.set_cpu_count`)."""
+    """The walkers of one graph."""
 
     def __init__(self, memory: GraphMemory) -> None:
         self._memory = memory
         self._states: list[WalkState] = []
         self._wave: Wave | None = None
 
-    def paths(self, ops: Sequence[range]) -> Iterator[Paths]:
-        """Yield the paths of inserts that were linked, given in pieces."""
-        count = min(pa.cpu_count(), len(ops))
+    def paths(self, ops: Sequence[range], cores: int) -> list[Paths]:
+        """Return the paths of inserts that were linked, given in pieces."""
+        count = min(cores, len(ops))
         while len(self._states) < count:
             self._states.append(WalkState(self._memory))
         self._wave = Wave(ops)
         try:
-            found = self._wave.walk(self._states[:count])
+            return self._wave.walk(self._states[:count])
         finally:
             self.close()
-        yield from found
 
     def close(self) -> None:
         """Wait until no walker reads the graph."""

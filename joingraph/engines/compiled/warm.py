@@ -89,6 +89,6 @@ def use_every_kernel() -> None:
     calls.carry_out(few, not_asked, 1)
     list(graph.scan())
     list(graph.read(Reading(), Touched()))
-    list(graph.cores.paths([range(0)]))
+    graph.cores.paths([range(0)], 1)
     graph.count()
     graph.check()

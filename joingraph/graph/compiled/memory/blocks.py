@@ -41,15 +41,10 @@ class Filling:
     def __init__(self, words: Words, blocks: Blocks) -> None:
         self.words, self.blocks = words, blocks
         self.block: Region | None = None
-        self._told = 0  # where the block is that the words tell of
 
     def begin(self) -> None:
         """Have a block, and let the kernels write to it."""
-        block = self.block or self.blocks.take()
-        if block.address == self._told:
-            self.block = block
-        else:
-            self._fill(block)
+        self._fill(self.block or self.blocks.take())
 
     def resume(self) -> None:
         """Let the kernels write to the block that there is; one that runs in silence needs none."""
@@ -63,10 +58,9 @@ class Filling:
             self.blocks.give(block)
 
     def _fill(self, block: Region) -> None:
-        self.block, self._told = block, 0
+        self.block = block
         self.words[f.OUT] = block.address
         self.words[f.SEGMENTS] = block.address + 8 * self.blocks.segments
-        self._told = block.address
 
     def paths(self) -> Paths:
         """Return what the block holds, and a new one to the kernels if it is lent for that."""

@@ -34,7 +34,6 @@ class WalkState:
             self.words[start : start + length] = of.words[first : first + length]
             self.words[field] = self.st + 8 * start
             start += length
-        self.filling = Filling(self.words, of.filling.blocks)  # the words tell of the graph's block
         self.filling.begin()
 
     def walk_from(self, op: int) -> None:

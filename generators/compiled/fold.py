@@ -62,6 +62,7 @@ def fold(matrix: Words, effects: Words) -> Folded:
                 address_of(order),
                 address_of(slots),
                 address_of(pairs),
+                0,  # the tables are fresh
             ]
         )
         count = fold_all(given)
@@ -125,7 +126,11 @@ def write_effect(given: Words, at: int, row: int, partner: int, weight: int, dif
 
 @kernel
 def fold_all(given: Words) -> int:
-    """Fold diff after diff; gives how many rows are left."""
+    """Fold diff after diff; gives how many rows are left.
+
+    A diff tells its slots from older ones by its generation: given[9] is how many went before in
+    the same tables, if they are used again.
+    """
     effects, count = given[2], given[3]
     first, written = 0, 0
     while first < count:
@@ -145,15 +150,15 @@ def fold_all(given: Words) -> int:
 def fold_one(given: Words, first: int, end: int, mask: int, written: int) -> int:
     """Fold one base diff: sum up each row, keep the pairs that stand, then what else is left."""
     effects, order, slots = given[2], given[6], given[7]
-    seen = 0
+    seen, generation = 0, given[9] + first + 1
     for place in range(first, end):
         effect = effects + place * (EFFECT_WORDS * 8)
         for side in range(2):
             row = ld(effect, side)
             if row >= 0:
-                slot = slot_of(given, mask, row, first + 1)
-                if ld(slot, S_GENERATION) != first + 1:
-                    open_slot(slot, row, first + 1)
+                slot = slot_of(given, mask, row, generation)
+                if ld(slot, S_GENERATION) != generation:
+                    open_slot(slot, row, generation)
                     sto(order, seen, slot)
                     seen += 1
                 sto(slots, row, slot)
@@ -161,7 +166,7 @@ def fold_one(given: Words, first: int, end: int, mask: int, written: int) -> int
     for place in range(first, end):
         effect = effects + place * (EFFECT_WORDS * 8)
         if ld(effect, PRE) >= 0 and ld(effect, POST) >= 0:
-            gather_pair(given, effect, mask, first + 1)
+            gather_pair(given, effect, mask, generation)
     diff = ld(effects, first * EFFECT_WORDS + DIFF)
     for place in range(first, end):
         written = write_pair(given, effects + place * (EFFECT_WORDS * 8), mask, written)

@@ -16,13 +16,7 @@ once there is more room, `consolidate` finishes the call; after MANY the block g
 
 from __future__ import annotations
 
-from joingraph.generators.compiled.fold import (
-    EFFECT_WORDS,
-    PAIR_WORDS,
-    SLOT_WORDS,
-    fold_one,
-    write_effects,
-)
+from joingraph.generators.compiled.fold import fold_all, write_effects
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.machine.kernel import brief, call3, kernel, ld, sto
 from joingraph.graph.compiled.memory.reserved import Words
@@ -35,8 +29,8 @@ CLASH, MANY, WIDE = 3, 4, 5  # how a call ends besides DONE and MISSED
 # the head: what a graph settles, where the batch and the room for its result are, the answer
 C_ST, C_STRINGS, C_RUN, C_FOLDS, C_TOLD, C_TOLD_COUNT = 0, 1, 2, 3, 4, 5
 C_BATCH, C_ENTRY_COUNT, C_TEXTS, C_RESULT = 8, 9, 10, 11
-C_FOUND, C_ALIKE, C_HAS_NULL, C_TEXT_BYTES = 12, 13, 14, 15
-HEAD_WORDS = 16
+C_FOUND, C_ALIKE, C_HAS_NULL, C_TEXT_BYTES, C_FOLDED = 12, 13, 14, 15, 16
+HEAD_WORDS = 17
 
 # the parts of a batch, and of the room for a result: their addresses
 B_ENTRIES, B_BASE, B_OPS, B_ALIAS_ROWS = 0, 1, 2, 3
@@ -198,7 +192,9 @@ def consolidate(c: int, given: Words) -> int:
     given[0], given[1], given[2], given[3] = matrix, told, ld(r, R_EFFECTS), effects
     given[4], given[5] = ld(r, R_SLOTS), ld(r, R_FOLDED)
     given[6], given[7], given[8] = ld(r, R_ORDER), ld(r, R_SLOT_OF), ld(r, R_PAIRS)
-    return tell(c, fold_few(given))
+    given[9] = ld(c, C_FOLDED)  # slots of earlier calls are older generations
+    sto(c, C_FOLDED, given[9] + effects)
+    return tell(c, fold_all(given))
 
 
 @kernel
@@ -214,26 +210,6 @@ def list_segments(st: int, given: Words) -> None:
         last = segment == count - 1
         sto(ends, segment, ld(st, f.ROWS) if last else ld(at, f.SEGMENT_WORDS + f.G_START))
     given[1], given[2], given[3] = ends, weights, count
-
-
-@kernel
-def fold_few(given: Words) -> int:
-    """Fold diff after diff as `fold_all` does, but clear of the tables only what each will use."""
-    effects, count = given[2], given[3]
-    first, written = 0, 0
-    while first < count:
-        end, diff = first, ld(effects, first * EFFECT_WORDS + 3)
-        while end < count and ld(effects, end * EFFECT_WORDS + 3) == diff:
-            end += 1
-        mask = 15
-        while mask < 4 * (end - first):
-            mask = 2 * mask + 1
-        for slot in range(mask + 1):
-            sto(given[4], slot * SLOT_WORDS + 2, 0)
-            sto(given[8], slot * PAIR_WORDS + 3, 0)
-        written = fold_one(given, first, end, mask, written)
-        first = end
-    return written
 
 
 @kernel

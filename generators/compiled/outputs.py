@@ -20,8 +20,9 @@ from joingraph.expressions import texts
 from joingraph.expressions.evaluate import NoAnswer, evaluate, holds
 from joingraph.expressions.texts import is_text
 from joingraph.expressions.tree import Expression, columns_of
+from joingraph.expressions.types import words_of
 from joingraph.generators.reads.scan import BLOCK, repeated
-from joingraph.graph.compiled.layout import Layout, words_of
+from joingraph.graph.compiled.layout import Layout
 from joingraph.graph.compiled.memory.path_blocks import Paths
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.ops import matrix_of

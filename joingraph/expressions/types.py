@@ -87,6 +87,11 @@ def sql_name(type: pa.DataType) -> str:
     return _SQL_NAMES.get(type, str(type))
 
 
+def words_of(type_: pa.DataType) -> int:
+    """Return how many words a value takes: two for a decimal of over 18 digits."""
+    return 2 if pa.types.is_decimal(type_) and type_.precision > 18 else 1
+
+
 def is_number(type: pa.DataType) -> bool:
     """True if arithmetic is defined on a type."""
     return type in INTEGERS or type in FLOATS or pa.types.is_decimal(type)

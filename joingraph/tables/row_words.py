@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
-from joingraph.expressions.types import INTEGERS
+from joingraph.expressions.types import INTEGERS, words_of
 from joingraph.tables.table import Table
 
 NULLS_MAX = 60  # words of a row whose NULLs one word can mark
@@ -98,7 +98,7 @@ class RowWords:
         nulls, readers, writers = 0, list[tuple[int, Convert]](), list[tuple[int, Convert]]()
         is_spread = False
         for at, (kind, wanted) in enumerate(zip(kinds, self.types, strict=True)):
-            is_wide = wide(wanted)
+            is_wide = words_of(wanted) == 2
             is_spread |= is_wide
             if kind is NONE:
                 if at in self.required:
@@ -136,7 +136,7 @@ def word_writer(kind: pa.DataType, texts: Texts) -> Convert | None:
         return texts.enter_bytes
     if types.is_floating(kind):
         return single_word if types.is_float32(kind) else double_word
-    return two_words if wide(kind) else None
+    return two_words if words_of(kind) == 2 else None
 
 
 KINDS: dict[int, tuple[type, ...]] = {
@@ -166,16 +166,11 @@ def reader(kind: type, wanted: pa.DataType) -> Convert | None:
     return day if types.is_date(wanted) else None
 
 
-def wide(type_: pa.DataType) -> bool:
-    """True if a value takes two words."""
-    return bool(pa.types.is_decimal(type_)) and type_.precision > 18
-
-
 def places_of(types: Sequence[pa.DataType]) -> list[int]:
     """Return where the words of each column begin, and where the last one's end."""
     found = [0]
     for each in types:
-        found.append(found[-1] + (2 if wide(each) else 1))
+        found.append(found[-1] + words_of(each))
     return found
 
 

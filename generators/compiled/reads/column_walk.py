@@ -26,9 +26,10 @@ from joingraph.expressions import texts
 from joingraph.expressions.evaluate import evaluate, holds
 from joingraph.expressions.texts import is_text
 from joingraph.expressions.tree import Expression
+from joingraph.expressions.types import words_of
 from joingraph.generators.compiled.reads.find_values import find_ids
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.layout import Layout, Seat, words_of
+from joingraph.graph.compiled.layout import Layout, Seat
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.memory.state import GraphMemory
 from joingraph.graph.compiled.values.string_pool import Interner

@@ -19,10 +19,10 @@ from joingraph.expressions.functions.by_row import OfRow
 from joingraph.expressions.row_form import column_form, row_form
 from joingraph.expressions.texts import is_text
 from joingraph.expressions.tree import Column, Expression
-from joingraph.expressions.types import INTEGERS
+from joingraph.expressions.types import INTEGERS, words_of
 from joingraph.graph.compiled.fields import OP_WORDS
-from joingraph.graph.compiled.layout import words_of
 from joingraph.graph.compiled.memory.reserved import address_of, reserve
+from joingraph.graph.compiled.values.words import holds_any_word
 from joingraph.plan.classes import bare
 from joingraph.plan.model import AliasPlan
 from joingraph.tables.row_words import (
@@ -38,6 +38,10 @@ from joingraph.tables.table import Table
 
 if TYPE_CHECKING:
     from joingraph.engines.compiled.engine import CompiledEngine
+
+
+SLOW_ROWS_MAX = 2  # whose values columns compute, one by one
+ZEROS = {pa.float64(): k.DOUBLE_ZERO, pa.float32(): k.FLOAT_ZERO}
 
 
 class Place(NamedTuple):
@@ -151,9 +155,9 @@ class BaseRows:
         keys = [each.at for each in found if each.at < self.declared]
         nulls = self.engine.nulls
         for position, value in enumerate(alias.projected):
-            is_double = not is_text(value.type) and value.type.bit_width == 64
+            care = k.NOT_NULL_WORD if holds_any_word(value.type) else k.PLAIN
             met = address_of(nulls.met) + 8 * (nulls.firsts[alias.index] + position)
-            kept = Kept(alias, value, k.NOT_NULL_WORD if is_double else k.PLAIN, met)
+            kept = Kept(alias, value, care, met)
             found += self.words_of(kept, computed.projected)
         if computed.keys or computed.projected:
             key_nulls = sum({1 << each for each in keys})
@@ -250,10 +254,6 @@ class BaseRows:
             pack(area, at, passed, nulls, *row)
             at += size
         return at
-
-
-SLOW_ROWS_MAX = 2  # whose values columns compute, one by one
-ZEROS = {pa.float64(): k.DOUBLE_ZERO, pa.float32(): k.FLOAT_ZERO}
 
 
 def are_alike(column: pa.DataType, kept: pa.DataType) -> bool:

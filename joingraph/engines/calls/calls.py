@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from joingraph.engines.calls import kernel as k
 from joingraph.engines.calls.base_rows import BaseRows
 from joingraph.engines.calls.memory import CallMemory, batch_room, bytes_of
-from joingraph.engines.calls.path_rows import PATHS_MAX, PathRows
+from joingraph.engines.calls.path_rows import BY_ROW_MAX, PathRows
 from joingraph.engines.calls.view_rows import Found, ViewRows, WordsDiff
 from joingraph.engines.compiled.batches import Run
 from joingraph.engines.compiled.maintain import run as carry_out
@@ -196,7 +196,7 @@ class Calls:
         """Finish a call by rows; MANY if it takes columns. Also give the texts that were made."""
         memory, state, block = self.memory, self.state, self.engine.memory.filling.block
         rows = state[f.ROWS]
-        if state[f.CURSOR] < state[f.OP_COUNT] or rows > PATHS_MAX or block is None:
+        if state[f.CURSOR] < state[f.OP_COUNT] or rows > BY_ROW_MAX or block is None:
             return k.MANY, b""
         ended, made = k.WIDE, b""
         if rows > memory.result.paths:

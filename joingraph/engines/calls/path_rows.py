@@ -23,11 +23,12 @@ from joingraph.expressions.functions.by_row import OfRow
 from joingraph.expressions.row_form import row_form
 from joingraph.expressions.texts import is_text
 from joingraph.expressions.tree import Expression
-from joingraph.expressions.types import INTEGERS
+from joingraph.expressions.types import INTEGERS, words_of
 from joingraph.generators.compiled.outputs import Kept, Outputs
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.values.string_pool import ARENA, Interner
+from joingraph.graph.compiled.values.words import holds_any_word
 from joingraph.tables.row_words import (
     DOUBLE,
     HALF,
@@ -39,7 +40,9 @@ from joingraph.tables.row_words import (
     word_writer,
 )
 
-PATHS_MAX = 1024  # of one call: columns are quicker for more
+BY_ROW_MAX = 1024  # paths of one call: columns are quicker for more
+LOW = (1 << 64) - 1
+WORDS = Struct("<qq")
 Decode: TypeAlias = Callable[[int], Any]
 
 
@@ -128,9 +131,8 @@ class PathRows:
     def computed(self, value: Expression) -> Made:
         """Say how a column is computed."""
         kind = value.type
-        is_double = not is_text(kind) and kind.bit_width == 64
-        count = 2 if pa.types.is_decimal(kind) and kind.precision > 18 else 1
-        return Made(self.form(value), word_writer(kind, self.texts), count, is_double)
+        write = word_writer(kind, self.texts)
+        return Made(self.form(value), write, words_of(kind), holds_any_word(kind))
 
     def fill(self, memory: CallMemory, block: Words, rows: int) -> bytes:
         """Write the rows of paths, and which are kept; gives the texts that were computed."""
@@ -170,9 +172,6 @@ def decoded(value: Value, words: Sequence[list[int]]) -> Sequence[Any]:
     return [decode(each) for each in high] if decode else high
 
 
-LOW = (1 << 64) - 1
-
-
 def decoder(kind: pa.DataType, interner: Interner) -> Decode | None:
     """Return what turns a word into a value as conditions take it; None: it is one."""
     types = pa.types
@@ -193,6 +192,3 @@ def decoder(kind: pa.DataType, interner: Interner) -> Decode | None:
     if types.is_float32(kind):
         return lambda word: SINGLE.unpack(HALF.pack(word))[0]
     return (lambda word: word & LOW) if kind == pa.uint64() else None
-
-
-WORDS = Struct("<qq")

@@ -21,11 +21,10 @@ from joingraph.engines.calls import kernel as k
 from joingraph.engines.contract import IdiffsOf
 from joingraph.expressions.python_values import UNHOLDABLE
 from joingraph.expressions.texts import is_text
-from joingraph.expressions.types import INTEGERS
+from joingraph.expressions.types import INTEGERS, words_of
 from joingraph.generators.compiled.net import net
 from joingraph.generators.compiled.outputs import Kept, Outputs
 from joingraph.graph.compiled.fields import NULL_WORD
-from joingraph.graph.compiled.layout import words_of
 from joingraph.tables.row_batch import RowBatch, column_of
 from joingraph.tables.row_words import (
     DOUBLE,

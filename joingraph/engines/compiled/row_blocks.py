@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from joingraph.expressions import texts
+from joingraph.expressions.types import words_of
 from joingraph.generators.compiled.reads.column_walk import Piece
 from joingraph.generators.compiled.reads.starts import Starts
 from joingraph.graph.blocks import Block
-from joingraph.graph.compiled.layout import words_of
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.values.columns import rows_of_words
 from joingraph.graph.compiled.values.null_columns import Nulls

@@ -17,9 +17,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from joingraph.expressions.texts import is_text
+from joingraph.expressions.types import words_of
 from joingraph.generators.compiled.reads.starts import Starts
 from joingraph.graph.compiled.fields import A_ROWS, NULL_WORD
-from joingraph.graph.compiled.layout import words_of
 from joingraph.graph.compiled.sorted_index import SortedIndex
 from joingraph.graph.compiled.values import string_pool
 from joingraph.plan.model import AliasPlan, Plan

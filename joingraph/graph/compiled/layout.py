@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
-
+from joingraph.expressions.types import words_of
 from joingraph.graph.compiled.fields import COUNT, EDGE, LEAF, NODE
 from joingraph.plan.arrange import kernel_program, scan_program
 from joingraph.plan.kept_columns import kept_parts
@@ -91,11 +90,6 @@ class Layout:
     scans: tuple[Program, ...]
     slots: tuple[Slot, ...]
     outputs: tuple[tuple[int, int], ...]
-
-
-def words_of(type_: pa.DataType) -> int:
-    """Return how many words a value takes: two for a decimal of over 18 digits."""
-    return 2 if pa.types.is_decimal(type_) and type_.precision > 18 else 1
 
 
 def lay_out(plan: Plan, *, exact: bool) -> Layout:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from joingraph.expressions.types import words_of
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.layout import Layout, row_places, words_of
+from joingraph.graph.compiled.layout import Layout, row_places
 from joingraph.graph.compiled.machine.kernel import kernel, ld
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
 from joingraph.graph.compiled.vertex_table import copy_words

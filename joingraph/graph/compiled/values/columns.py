@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from joingraph.graph.compiled.layout import words_of
+from joingraph.expressions.types import words_of
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.ops import Strided, lay, plain
 from joingraph.graph.compiled.values.string_pool import Interner

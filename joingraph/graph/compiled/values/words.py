@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from joingraph.common.errors import LimitError
 from joingraph.expressions.texts import is_text
+from joingraph.expressions.types import words_of
 from joingraph.graph.compiled.fields import NULL_WORD
-from joingraph.graph.compiled.layout import words_of
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.values.string_pool import Interner, validity
 
@@ -49,11 +49,16 @@ def to_words(column: pa.Array, interner: Interner, *, key: bool = False) -> list
     if key:
         return words
     present = np.asarray(column.is_valid()) if column.null_count else None
-    if kind.bit_width == 64 and stands_for_null(words[0], present):
+    if holds_any_word(kind) and stands_for_null(words[0], present):
         raise null_word_taken(kind)
     if present is not None:
         return [np.where(present, each, NULL_WORD) for each in words]
     return words
+
+
+def holds_any_word(kind: pa.DataType) -> bool:
+    """True if each pattern of 64 bits is a value, even the word that stands for NULL."""
+    return not is_text(kind) and kind.bit_width == 64
 
 
 def stands_for_null(words: Words, present: npt.NDArray[np.bool_] | None) -> bool:

@@ -117,7 +117,8 @@ def _turn(options: Options, workload: str) -> Iterator[Run]:
             spec = Spec(workload, options.mode, engine, lookahead, folder, batch, least_s=least_s)
             yield run_ours(spec)
     for name in options.rivals:
-        batch = RIVAL_MODES[options.mode]
+        is_batched = options.mode == "batch"
+        batch = (options.batch if is_batched else None) or RIVAL_MODES[options.mode]
         arguments = [workload, "--data", str(options.data), "--batch", str(batch)]
         arguments += ["--budget-s", str(options.budget_s), "--least-s", str(least_s)]
         wanted = Run(workload=workload, mode=options.mode, system=name, batch=batch)

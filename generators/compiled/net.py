@@ -9,6 +9,9 @@ Rows of a batch that only inserts, or only deletes, are all different where keys
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
 
@@ -22,10 +25,10 @@ from joingraph.graph.compiled.vertex_table import hash_of, same_key
 from joingraph.view_diffs.view_diff import left_over, signed_counts
 
 
-def are_different(outputs: Outputs, kinds: int) -> bool:
-    """True if no two rows of a batch's view diff can be equal, given the kinds of its ops."""
-    alike = kinds & ~SHARED
-    return outputs.told_apart and alike in (0, bit_of(INSERT), bit_of(DELETE))
+def folding(outputs: Outputs, kinds: int) -> Callable[[pa.Table], pa.Table]:
+    """Return what folds a batch's view diff, given the kinds of its ops."""
+    are_different = outputs.told_apart and kinds & ~SHARED in (0, bit_of(INSERT), bit_of(DELETE))
+    return as_it_is if are_different else partial(net, outputs)
 
 
 def as_it_is(changes: pa.Table) -> pa.Table:

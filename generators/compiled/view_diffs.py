@@ -118,9 +118,9 @@ class ViewDiffs:
     def came_and_went(self, paths: Paths) -> pa.Table:
         """Make the rows of a block; mostly all of them came, or all went, once."""
         length, weights = len(paths), paths.weights
-        least, most = (int(weights.min()), int(weights.max())) if length else (1, 1)
-        if least == most and abs(most) == 1 and length <= MANY:
-            alike = ALIKE[INSERTED if most > 0 else DELETED]
+        weight = int(weights[0]) if length else 1
+        if abs(weight) == 1 and length <= MANY and (weights == weight).all():
+            alike = ALIKE[INSERTED if weight > 0 else DELETED]
             meta = [alike.slice(0, length), ONES.slice(0, length)]
         else:
             codes = paths.by_row(np.where(weights > 0, INSERTED, DELETED))

@@ -190,8 +190,9 @@ class ViewDiff:
 
 def check_names(method: str, schema: pa.Schema) -> None:
     """Refuse columns of which two have one name, as those of a view of before may."""
-    twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
-    if twice:
+    names = schema.names
+    if len(set(names)) < len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
         raise DiffError(
             f"{method} would have two columns called {', '.join(map(quoted, twice))}: the view's,"
             " and what view diffs say beside it; ask rows() or net(), or rename the view's with"

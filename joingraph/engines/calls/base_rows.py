@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from joingraph.engines.calls import kernel as k
+from joingraph.engines.calls.base_columns import enter_columns
 from joingraph.engines.codegen.install import Plugs
 from joingraph.expressions.functions.by_row import OfRow
 from joingraph.expressions.row_form import column_form, row_form
@@ -106,10 +107,12 @@ class BaseRows:
         self.columns = {name: at for at, name in enumerate(table.schema.names)}
         self.names = self.columns.keys()
         self.free = sum(1 << n for n, each in enumerate(self.aliases) if not each.conditions)
+        self.filtered = [
+            (each, 1 << number) for number, each in enumerate(self.aliases) if each.conditions
+        ]
         self.conditions = [
-            (1 << number, [self.form(alias, each) for each in alias.conditions])
-            for number, alias in enumerate(self.aliases)
-            if alias.conditions
+            (bit, [self.form(alias, each) for each in alias.conditions])
+            for alias, bit in self.filtered
         ]
         self.computed: list[ComputedOf] = []
         self._write([self.places(number, alias) for number, alias in enumerate(self.aliases)])
@@ -199,8 +202,12 @@ class BaseRows:
                     break
         return extra, nulls
 
-    def listed(self, rows: Any) -> list[Any]:
-        """Return rows that are no list as one; UnfitError if they are handed over otherwise."""
+    def listed(self, rows: Any) -> list[Any] | pa.Table:
+        """Return rows that are no list as one, or as a table; UnfitError if they are neither."""
+        if type(rows) is pa.Table:
+            return rows
+        if type(rows) is pa.RecordBatch:
+            return pa.Table.from_batches([rows])
         if type(rows) is tuple:
             return list(rows) if rows and type(rows[0]) in (tuple, dict, list) else [rows]
         if type(rows) is dict:
@@ -222,8 +229,10 @@ class BaseRows:
             plugs.count(alias, int(words[at]), int(words[at + 1]))
             words[at : at + 2] = 0
 
-    def enter(self, rows: Sequence[Any], area: memoryview, at: int) -> int:
+    def enter(self, rows: Sequence[Any] | pa.Table, area: memoryview, at: int) -> int:
         """Write rows into an area; gives where they end; UNFIT for one that goes by blocks."""
+        if type(rows) is not list:
+            return enter_columns(self, rows, area, at)
         if self.is_slow and len(rows) > SLOW_ROWS_MAX:
             raise UnfitError
         size, conditions, free, computed = self.size, self.conditions, self.free, self.computed

@@ -1,6 +1,6 @@
-"""Carries batches of few Python rows out, each by one compiled call (kernel.py).
+"""Carries batches of few rows out, each by one compiled call (kernel.py).
 
-    read(batch)     rows of Python values -> words; None: it goes by blocks
+    read(batch)     rows of Python values, columns of Arrow -> words; None: it goes by blocks
     carry_out(..)   words -> the graph, and the view diff's words; None: so does it, after undo
 
 In: a batch as a caller hands it to `apply`. Out: what the way by blocks gives, to the letter: what
@@ -16,9 +16,11 @@ from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from joingraph.engines.calls import kernel as k
 from joingraph.engines.calls.base_rows import BaseRows
-from joingraph.engines.calls.memory import CallMemory, batch_room, bytes_of
+from joingraph.engines.calls.memory import PATHS_MAX, CallMemory, batch_room, bytes_of
 from joingraph.engines.calls.path_rows import BY_ROW_MAX, PathRows
 from joingraph.engines.calls.view_rows import Found, ViewRows, WordsDiff
 from joingraph.engines.compiled.batches import Run
@@ -26,7 +28,7 @@ from joingraph.engines.compiled.maintain import run as carry_out
 from joingraph.expressions import texts as bounds
 from joingraph.expressions.evaluate import NoAnswer
 from joingraph.expressions.functions.by_row import UNANSWERED
-from joingraph.generators.compiled.net import net
+from joingraph.generators.compiled.net import folding
 from joingraph.generators.compiled.view_diffs import ViewDiffs
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.machine.kernel import address_of_kernel, check_fences
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from joingraph.engines.contract import IdiffsOf
 
 WORDS_MAX = 1 << 16  # of a batch in any of its forms: blocks are as good for more
+FOLDED_BY_COLUMN = 1 << 9  # paths of a batch of columns: more are told as columns at once
 NOTED_OPS = 128  # after which the view's own kernels hear of them
 ENTRY = Struct(f"<{k.ENTRY_WORDS}q")
 ENTRY_BYTES = ENTRY.size
@@ -68,12 +71,12 @@ class Calls:
         self.texts = Texts()
         self.base_rows: dict[str, BaseRows | None] = {}
         self.run = Run(self.memory.batch.ops, ())
+        self.folds = self.view.are_slots * PATHS_MAX  # of a batch of rows
         self.ops = self.unnoted = 0  # of the batch that was read; since they were noted
         self.indexes = 0  # on output columns
         words = self.memory.words
         words[k.C_ST], words[k.C_STRINGS] = engine.memory.st, engine.interner.descriptor.address
         words[k.C_RUN] = address_of_kernel(carry_out)
-        words[k.C_FOLDS] = self.view.are_slots
         self.paths: PathRows | None = None
         if not self.view.are_slots:
             with suppress(UnfitError):
@@ -105,6 +108,7 @@ class Calls:
         texts.parts, texts.size = [], 0
         parts: list[Part] = []
         at = number = words = ops = 0
+        is_by_column = False
         for entry in batch:
             if type(entry) is not tuple or len(entry) < 3 or type(entry[1]) is not str:
                 raise UnfitError
@@ -114,7 +118,7 @@ class Calls:
                 raise UnfitError
             table = known.get(name) or self._settled(name)
             rows = sides[-1] if type(sides[-1]) is list else table.listed(sides[-1])
-            count = len(rows)
+            count, is_by_column = len(rows), is_by_column or type(rows) is pa.Table
             words += count * table.words_max + k.ENTRY_WORDS
             if words > most:
                 raise RoomError(words)
@@ -132,6 +136,7 @@ class Calls:
         if texts.size > bounds.BLOCK_BYTES:
             raise UnfitError
         memory.words[k.C_ENTRY_COUNT], self.ops = len(parts), ops
+        memory.words[k.C_FOLDS] = self.folds and (FOLDED_BY_COLUMN if is_by_column else self.folds)
         return RowBatch(parts, bytes(area[:at]), b"".join(texts.parts))
 
     def _fits(self, room: Room, batch: RowBatch) -> bool:
@@ -231,8 +236,8 @@ class Calls:
     def _by_blocks(self, idiffs: FromRows) -> Forms:
         """Finish a call by columns: of many rows, or of a view with values to compute."""
         engine, parts = self.engine, self.engine.rest_of_call(self.run)
-        changes = ViewDiffs(engine.outputs, self.run.ops[: self.state[f.OP_COUNT]]).rows(parts)
-        return made_as_rows(changes, idiffs, partial(net, engine.outputs))
+        made = ViewDiffs(engine.outputs, self.run.ops[: self.state[f.OP_COUNT]])
+        return made_as_rows(made.rows(parts), idiffs, folding(engine.outputs, made.kinds))
 
     def _note(self) -> None:
         """Tell the view's own kernels of ops, and give back what was outgrown."""

@@ -27,7 +27,8 @@ from joingraph.graph.compiled.vertex_table import copy_words
 CLASH, MANY, WIDE = 3, 4, 5  # how a call ends besides DONE and MISSED
 
 # the head: what a graph settles, where the batch and the room for its result are, the answer
-C_ST, C_STRINGS, C_RUN, C_FOLDS, C_TOLD, C_TOLD_COUNT = 0, 1, 2, 3, 4, 5
+C_ST, C_STRINGS, C_RUN, C_TOLD, C_TOLD_COUNT = 0, 1, 2, 3, 4
+C_FOLDS = 5  # so many paths at most
 C_BATCH, C_ENTRY_COUNT, C_TEXTS, C_RESULT = 8, 9, 10, 11
 C_FOUND, C_ALIKE, C_HAS_NULL, C_TEXT_BYTES, C_FOLDED = 12, 13, 14, 15, 16
 HEAD_WORDS = 17
@@ -78,7 +79,7 @@ def call(c: int, given: Words) -> int:
     if ended == f.MISSED:
         sto(st, f.OP_COUNT, ld(st, f.CURSOR))
         return f.MISSED
-    if ended != f.DONE or (ld(st, f.ROWS) > 0 and not ld(c, C_FOLDS)):
+    if ended != f.DONE or ld(st, f.ROWS) > ld(c, C_FOLDS):
         return MANY
     return consolidate(c, given)
 

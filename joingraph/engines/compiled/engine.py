@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ from joingraph.generators.compiled.count import count
 from joingraph.generators.compiled.cutting import Cutter
 from joingraph.generators.compiled.factorised import Nester
 from joingraph.generators.compiled.fanout import Fanouts
-from joingraph.generators.compiled.net import are_different, as_it_is, net
+from joingraph.generators.compiled.net import folding
 from joingraph.generators.compiled.outputs import Outputs
 from joingraph.generators.compiled.reads.column_walk import Walker
 from joingraph.generators.compiled.reads.reading import count_where, read, why
@@ -149,9 +148,7 @@ class CompiledEngine(Indexed):
         view_diffs = ViewDiffs(self.outputs, ops[quiet:])
         changes = view_diffs.rows(parts)
         self._end(work, ops, matrices)
-        is_net = are_different(self.outputs, view_diffs.kinds)
-        fold = as_it_is if is_net else partial(net, self.outputs)
-        return Applied(changes, batch.refused, fold)
+        return Applied(changes, batch.refused, folding(self.outputs, view_diffs.kinds))
 
     def stream(
         self, entries: Sequence[Entry], *, skip: bool, generate: bool

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from functools import partial
+from functools import cache, partial
 from threading import Thread, current_thread, main_thread
 from types import FunctionType
 from typing import Any, TypeVar, cast
@@ -108,6 +108,7 @@ def plug(function: Callable[[int, int, int], int]) -> int:
 _plugs: list[Any] = []  # machine code lives as long as its CFunc
 
 
+@cache
 def address_of_kernel(function: Callable[[int], int]) -> int:
     """Return the address by which others call a kernel of one argument; they pass three.
 

@@ -15,7 +15,7 @@ from joingraph.graph.compiled.memory.leases import Stretches
 from joingraph.graph.compiled.memory.path_blocks import Paths, read_block
 from joingraph.graph.compiled.memory.reserved import Region, Words
 
-WORTH_LENDING_ROWS = f.BLOCK_LIMIT
+WORTH_LENDING_ROWS = f.BLOCK_LIMIT // 4
 # Of one width, for the next batches: so many blocks at least, and so many bytes of rows at most.
 FEWEST_KEPT, KEPT_BYTES = 4, 64 << 20
 _pools: dict[int, Blocks] = {}

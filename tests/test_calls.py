@@ -14,8 +14,9 @@ import pytest
 
 import joingraph as jg
 from joingraph.engines.calls import calls
-from joingraph.engines.calls.view_rows import WordsDiff
+from joingraph.engines.calls.view_rows import READERS, WordsDiff, with_nulls
 from joingraph.engines.compiled.engine import CompiledEngine
+from joingraph.graph.compiled.fields import NULL_WORD
 from joingraph.storage.record import HEAD, Record, decode, encode
 from joingraph.storage.recovery import entries_of
 from joingraph.tables.rows_in import to_table
@@ -234,6 +235,11 @@ def test_texts_that_many_rows_share_are_told_as_by_blocks() -> None:
     assert diffs[0].to_arrow().equals(diffs[1].to_arrow())
     assert isinstance(graph.insert("y", [("b", 5, "an a")]), WordsDiff)
     graph.check()
+
+
+@pytest.mark.parametrize("kind", READERS, ids=str)
+def test_a_column_of_view_rows_may_have_no_value_at_all(kind: pa.DataType) -> None:
+    assert with_nulls([NULL_WORD] * 2, b"", READERS[kind]) == [None, None]
 
 
 def test_a_table_with_an_index_takes_rows_by_blocks() -> None:

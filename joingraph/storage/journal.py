@@ -40,13 +40,6 @@ class Pending(NamedTuple):
     start: int
 
 
-class Commit(NamedTuple):
-    """A record on its way into the store, and the number of the last one before it."""
-
-    record: Record
-    before: int
-
-
 class Prompt(NamedTuple):
     """A source, and the subscribers who take each batch of it before the next one comes."""
 
@@ -71,7 +64,8 @@ class Journal:
         self.recover: Callable[[], None] = lambda: None  # settles what is in doubt of a graph
         self.busy = Lock()  # held by the call that changes the graph, inside the graph's lock
         self.is_carrying = False  # True from a record's replay to the note of it
-        self._commit: Commit | None = None  # that has begun and has not ended
+        # A record on its way into the store, and the number of the last one before it.
+        self._commit: tuple[Record, int] | None = None
 
     def check_writing(self) -> None:
         """Refuse to change a graph that was opened to be read, or by another process."""
@@ -199,7 +193,7 @@ class Journal:
         """
         self.check_process()
         self.settle()
-        self._commit = Commit(record, self.store.settle()[0])
+        self._commit = record, self.store.settle()[0]
         number = self.store.append(record)
         self._stand(record, number)
         return number

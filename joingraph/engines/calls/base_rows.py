@@ -240,7 +240,7 @@ class BaseRows:
         for row in rows:
             if type(row) is not tuple:
                 row = self.tuple_of(row)
-            kinds = (*map(type, row),)
+            kinds = tuple([type(value) for value in row])
             nulls, readers, writers, pack = plans.get(kinds) or settle(kinds)
             if readers:
                 row = [*row]

@@ -137,7 +137,7 @@ class Calls:
             raise UnfitError
         memory.words[k.C_ENTRY_COUNT], self.ops = len(parts), ops
         memory.words[k.C_FOLDS] = self.folds and (FOLDED_BY_COLUMN if is_by_column else self.folds)
-        return RowBatch(parts, bytes(area[:at]), b"".join(texts.parts))
+        return RowBatch(parts, area[:at].tobytes(), b"".join(texts.parts))
 
     def _fits(self, room: Room, batch: RowBatch) -> bool:
         """True if a batch that was read surely has room in the graph's memory limit."""
@@ -183,14 +183,13 @@ class Calls:
         made = b""
         if ended == k.MANY and self.paths is not None:
             ended, made = self._by_rows(self.paths)
-        if ended == f.DONE and self.view.has_texts and self._is_long(made):
-            ended = k.MANY
-        if ended == f.DONE:
-            diff: ViewDiff = WordsDiff(self.view, self._found(made), (idiffs, batch), seq)
-        elif ended == k.MANY:
+        if ended not in (f.DONE, k.MANY):
+            return None
+        found = self._found(made) if ended == f.DONE else None
+        if found is None:
             diff = ViewDiff(self._by_blocks(partial(idiffs, batch)), seq)
         else:
-            return None
+            diff = WordsDiff(self.view, found, (idiffs, batch), seq)
         engine.end_call(run, state)
         self.unnoted += self.ops
         if self.unnoted >= NOTED_OPS:
@@ -216,21 +215,19 @@ class Calls:
                 return k.MANY, b""
         return ended, made
 
-    def _is_long(self, made: bytes) -> bool:
-        """True if columns of the view diff may hold so much text that they are made in parts."""
-        words = self.memory.words
-        longest = self.view.texts * words[k.C_TEXT_BYTES] + len(made)
-        return words[k.C_FOUND] * longest > bounds.BLOCK_BYTES
+    def _found(self, made: bytes) -> Found | None:
+        """Copy the rows of the view diff; None if its columns may be so long that parts are made.
 
-    def _found(self, made: bytes) -> Found:
-        """Copy the rows of the view diff, and their texts."""
+        Of texts, that is: those of the pool, and those that were made.
+        """
         memory, words = self.memory, self.memory.words
-        count = words[k.C_FOUND]
+        count, size = words[k.C_FOUND], words[k.C_TEXT_BYTES]
         if not count:
             return NO_ROWS
-        size = words[k.C_TEXT_BYTES]
-        texts = bytes(memory.result.texts[:size]) + made if size else made
-        data = bytes(memory.result.rows[: count * self.view.size])
+        if count * (self.view.texts * size + len(made)) > bounds.BLOCK_BYTES:
+            return None
+        texts = memory.result.texts[:size].tobytes() + made if size else made
+        data = memory.result.rows[: count * self.view.size].tobytes()
         return data, texts, words[k.C_ALIKE], words[k.C_HAS_NULL]
 
     def _by_blocks(self, idiffs: FromRows) -> Forms:

@@ -69,16 +69,15 @@ class ViewRows:
         self.are_slots = outputs.are_slots and not outputs.plan.residuals
         self.told = [(place, each.mark) for each in columns for place in each.places]
         self.texts = sum(bool(each.mark & k.IS_TEXT) for each in columns)
-        self.has_texts = any(each.mark & (k.IS_TEXT | k.IS_MADE) for each in columns)
         self.words = len(self.told)
-        self.size = 8 * (self.words + k.META_WORDS)
+        self.step = self.words + k.META_WORDS
+        self.size = 8 * self.step
         self.readers = [reader_of(each) for each in columns]
         known = [(at, each) for at, each in enumerate(self.readers) if each is not None]
         self.converting = [each for each in known if each[1] is not as_it_is], known
         self.converts = bool(self.converting[0])
         self.is_quick = None not in self.readers
         self.alike = Struct(f"<{self.words}q{8 * k.META_WORDS}x").iter_unpack
-        self.full = Struct(f"<{self.words + k.META_WORDS}q").iter_unpack
 
     def listed(self, found: Found) -> list[ViewRow] | None:
         """List (change type, row, count); None if it takes columns to read these values."""
@@ -87,31 +86,27 @@ class ViewRows:
             return []
         if not self.is_quick:
             return None
-        if alike >= 0:
-            rows: Iterable[tuple[Any, ...]] = self.alike(data)
-            if self.converts or has_null:
-                rows = self.converted(rows, texts, has_null)
-            kind = KINDS[alike]
-            return [(kind, row, 1) for row in rows]
-        whole = list(self.full(data))
-        rows = [each[: self.words] for each in whole]
+        if alike < 0:
+            words = memoryview(data).cast("q")
+            kinds, counts = (words[self.words + n :: self.step].tolist() for n in range(2))
+            rows = self.converted(data, texts, has_null)
+            return [
+                (KINDS[kind], row, count)
+                for kind, row, count in zip(kinds, rows, counts, strict=True)
+            ]
+        kind = KINDS[alike]
         if self.converts or has_null:
-            rows = self.converted(rows, texts, has_null)
-        kind_at, count_at = self.words, self.words + 1
-        return [
-            (KINDS[each[kind_at]], row, each[count_at])
-            for row, each in zip(rows, whole, strict=True)
-        ]
+            return [(kind, row, 1) for row in self.converted(data, texts, has_null)]
+        return [(kind, row, 1) for row in self.alike(data)]
 
-    def converted(
-        self, rows: Iterable[tuple[int, ...]], texts: bytes, has_null: int
-    ) -> Iterable[tuple[Any, ...]]:
+    def converted(self, data: bytes, texts: bytes, has_null: int) -> Iterable[tuple[Any, ...]]:
         """Turn words into values, a column at a time."""
-        columns: list[Any] = [*zip(*rows, strict=True)]
+        words, step = memoryview(data).cast("q"), self.step
+        columns: list[Any] = [words[at::step].tolist() for at in range(self.words)]
         for at, reader in self.converting[bool(has_null)]:
-            words = columns[at]
-            is_full = not has_null or NULL_WORD not in words
-            columns[at] = reader(words, texts) if is_full else with_nulls(words, texts, reader)
+            column = columns[at]
+            is_full = not has_null or NULL_WORD not in column
+            columns[at] = reader(column, texts) if is_full else with_nulls(column, texts, reader)
         return zip(*columns, strict=True)
 
     def changes(self, found: Found) -> DiffRows:
@@ -119,7 +114,7 @@ class ViewRows:
         data, texts, *_ = found
         if not data:
             return DiffRows.of(change_table(self.outputs.schema.empty_table(), [], [], []))
-        rows = np.frombuffer(data, np.int64).reshape(-1, self.words + k.META_WORDS)
+        rows = np.frombuffer(data, np.int64).reshape(-1, self.step)
         columns, at = list[pa.Array](), 0
         for each in self.columns:
             end = at + len(each.places)
@@ -196,7 +191,8 @@ def reader_of(column: ViewColumn) -> Reader | None:
 
 def with_nulls(words: Sequence[int], texts: bytes, reader: Reader) -> list[Any]:
     """Read words some of which are NULL."""
-    values = iter(reader([word for word in words if word != NULL_WORD], texts))
+    full = [word for word in words if word != NULL_WORD]
+    values = iter(reader(full, texts) if full else ())
     return [None if word == NULL_WORD else next(values) for word in words]
 
 
@@ -207,11 +203,11 @@ def as_it_is(words: Sequence[int], texts: bytes) -> Sequence[int]:
 
 def strings(words: Sequence[int], texts: bytes) -> list[str]:
     """Return texts, equal ones once: mostly all are those of one base row."""
+    first, count = words[0], len(words)
+    if words.count(first) == count:
+        return [texts[first >> 32 : (first >> 32) + (first & LOW)].decode()] * count
     some = set(words)
-    if len(some) == 1:
-        (word,) = some
-        return [str(texts[word >> 32 : (word >> 32) + (word & LOW)], "utf-8")] * len(words)
-    found = {word: str(texts[word >> 32 : (word >> 32) + (word & LOW)], "utf-8") for word in some}
+    found = {word: texts[word >> 32 : (word >> 32) + (word & LOW)].decode() for word in some}
     return [found[word] for word in words]
 
 

@@ -99,14 +99,13 @@ class Head(NamedTuple):
 def encode(record: Record, number: int, durable: int) -> list[Any]:
     """Write a record as buffers, to be put one after the other."""
     if record.rows is not None:
-        parts = rows_payload(record, record.rows)
-        payload = parts[0] if len(parts) == 1 else b"".join(map(memoryview, parts))
+        payload = rows_payload(record, record.rows)
         head = head_of(number, durable, len(payload), xxhash.xxh3_64_intdigest(payload))
         return [head + payload]  # in one piece: few rows are quicker copied than written in two
     hashed, parts = xxhash.xxh3_64(), payload_of(record)
     for part in parts:
         hashed.update(part)
-    length = sum(memoryview(part).nbytes for part in parts)
+    length = sum(map(len, parts))
     return [head_of(number, durable, length, hashed.intdigest()), *parts]
 
 
@@ -116,16 +115,16 @@ def head_of(number: int, durable: int, length: int, checksum: int) -> bytes:
     return MAGIC + CHECKSUM.pack(zlib.crc32(rest)) + rest
 
 
-def rows_payload(record: Record, rows: RowBatch) -> list[Any]:
-    """Write a batch of few rows: one buffer, unless its view diffs are kept."""
+def rows_payload(record: Record, rows: RowBatch) -> bytes:
+    """Write a batch of few rows, and its view diffs if they are kept."""
     said, place = record.said, b""
     flags = SKIP * said["skip"] | QUARANTINE * said["quarantine"] | REMADE * record.is_remade
     if said["source"] is not None:
         place = to_json([said["source"], said["position"]])
     batch = rows.packed()
     head = ROWS_HEAD.pack(ROWS, record.seq, flags, len(place), len(batch))
-    changes = [] if record.changes is None else [to_stream(record.changes, "lz4")]
-    return [b"".join((head, place, batch)), *changes]
+    changes = b"" if record.changes is None else to_stream(record.changes, "lz4")
+    return b"".join((head, place, batch, changes))
 
 
 def to_json(written: object) -> bytes:

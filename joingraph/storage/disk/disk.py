@@ -300,8 +300,10 @@ class Disk:
 
     def forget(self, before: int) -> StoreError | None:
         """Remove the log's segments that neither the snapshot nor a subscriber needs."""
-        failure = self.writing.forget(min(before, self.found.number + 1))
-        oldest = self.writing.oldest
+        log = self.writing
+        if log.oldest == log.end.first:
+            return None  # it is the only segment
+        failure, oldest = log.forget(min(before, self.found.number + 1)), log.oldest
         if oldest > self._oldest:
             for number in [n for n, at in self._answers.items() if at[0] < oldest]:
                 del self._answers[number]

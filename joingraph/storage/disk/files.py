@@ -152,14 +152,23 @@ def size(file: File, path: Path) -> int:
 
 def write(file: File, parts: Sequence[Any], path: Path) -> None:
     """Write buffers one after the other, however many calls it takes."""
-    left = [part for each in parts if (part := memoryview(each)).nbytes]
-    with doing("write", path):
+    left = parts
+    try:
         while left:
-            written = os.writev(file.fileno(), left[:PARTS_MAX])
-            while left and written >= left[0].nbytes:
-                written -= left.pop(0).nbytes
-            if written:
-                left[0] = left[0].cast("B")[written:]
+            left = behind(left, os.writev(file.fileno(), left[:PARTS_MAX]))
+    except OSError:
+        with doing("write", path):  # which would take a fifth of the time of a short write
+            raise
+
+
+def behind(parts: Sequence[Any], written: int) -> Sequence[Any]:
+    """Return what is left of buffers behind so many bytes."""
+    for at, part in enumerate(parts):
+        size = memoryview(part).nbytes
+        if size > written:
+            return [memoryview(part).cast("B")[written:], *parts[at + 1 :]]
+        written -= size
+    return ()
 
 
 def sync(file: File, path: Path) -> None:

@@ -104,13 +104,12 @@ class Log:
         return self._append(record)
 
     def _append(self, record: Record) -> int:
-        self.check()
         if self.end.held_bytes > HELD_BYTES:
             self.flush()  # before the record is taken: what cannot be written refuses it
         end = self.end
         number = end.number + 1
         parts = encode(record, number, self._durable)
-        length = sum([memoryview(part).nbytes for part in parts])
+        length = sum(map(len, parts))
         self.places.pop(number, None)
         if record.changes is not None:
             self.places[number] = end.first, end.size + end.held_bytes
@@ -129,15 +128,15 @@ class Log:
         try:
             files.write(self.end.file, parts, self.folder.segment(self.end.first))
         except StoreError:
-            self._settle_write(stands=False)
+            self.settle(stands=False)
             raise
         except BaseException:
-            self._settle_write()
+            self.settle()
             raise
         self.end = whole
         self._writing = None
 
-    def _settle_write(self, *, stands: bool = True) -> None:
+    def settle(self, *, stands: bool = True) -> None:
         """Find out what came of a write: all of it may stand, or nothing does."""
         whole = self._writing
         if whole is not None:
@@ -148,10 +147,6 @@ class Log:
                 files.cut(self.end.file, self.end.size, path)
             self._writing = None
         del self._held[self.end.held :]
-
-    def settle(self) -> None:
-        """After an exception: find out what stands."""
-        self._settle_write()
 
     def _get_ready(self) -> None:
         """Bring what was interrupted to its end: a write, or the entry into the next segment."""

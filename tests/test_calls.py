@@ -14,7 +14,8 @@ import pytest
 
 import joingraph as jg
 from joingraph.engines.calls import calls
-from joingraph.engines.calls.view_rows import READERS, WordsDiff, with_nulls
+from joingraph.engines.calls.view_rows import WordsDiff
+from joingraph.engines.calls.word_columns import READERS, with_nulls
 from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.graph.compiled.fields import NULL_WORD
 from joingraph.storage.record import HEAD, Record, decode, encode

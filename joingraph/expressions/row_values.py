@@ -26,8 +26,8 @@ RowValue: TypeAlias = bool | int | float | str | bytes | None
 
 EPOCH_DAY: Final = dt.date(1970, 1, 1).toordinal()
 EPOCH: Final = dt.datetime(1970, 1, 1)
-_EPOCH_UTC: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_MICROSECOND: Final = dt.timedelta(microseconds=1)
+EPOCH_UTC: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+MICROSECOND: Final = dt.timedelta(microseconds=1)
 _EXACT: Final = Context(prec=DECIMAL_DIGITS)
 
 
@@ -92,8 +92,8 @@ def reader_of(type: pa.DataType) -> Callable[[Any], RowValue]:
     if type == pa.date32():
         return lambda value: value.toordinal() - EPOCH_DAY
     if pa.types.is_timestamp(type):
-        epoch = EPOCH if type.tz is None else _EPOCH_UTC
-        return lambda value: (value - epoch) // _MICROSECOND
+        epoch = EPOCH if type.tz is None else EPOCH_UTC
+        return lambda value: (value - epoch) // MICROSECOND
     if type == pa.float32():
         return rounded
     return lambda value: value

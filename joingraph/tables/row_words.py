@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
+from joingraph.expressions.row_values import EPOCH, EPOCH_DAY, EPOCH_UTC, MICROSECOND
 from joingraph.expressions.types import INTEGERS, words_of
 from joingraph.tables.table import Table
 
@@ -28,10 +29,6 @@ PLANS_MAX = 256  # of one table: then they are made anew
 META_WORDS = 2  # a row's first words: what its reader notes there, and its NULLs
 
 NONE = type(None)
-EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
-EPOCH = dt.datetime(1970, 1, 1)
-EPOCH_UTC = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-MICROSECOND = dt.timedelta(microseconds=1)
 DIGITS_MAX = 40  # of a number before the point: a decimal has fewer
 EXACT = Context(prec=100)
 WORD, DOUBLE = struct.Struct("<q"), struct.Struct("<d")

@@ -10,15 +10,16 @@ has no row form, or raises, the whole block goes by column: there are paths with
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from ctypes import string_at
 from itertools import chain
 from struct import Struct
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from joingraph.engines.calls.memory import CallMemory
+from joingraph.engines.calls.word_columns import VALUE_READERS, Reader, as_it_is, with_nulls
 from joingraph.expressions.functions.by_row import OfRow
 from joingraph.expressions.row_form import row_form
 from joingraph.expressions.texts import is_text
@@ -29,21 +30,11 @@ from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.values.string_pool import ARENA, Interner
 from joingraph.graph.compiled.values.words import holds_any_word
-from joingraph.tables.row_words import (
-    DOUBLE,
-    HALF,
-    SINGLE,
-    WORD,
-    Convert,
-    Texts,
-    UnfitError,
-    word_writer,
-)
+from joingraph.tables.row_words import Convert, Texts, UnfitError, word_writer
 
 BY_ROW_MAX = 1024  # paths of one call: columns are quicker for more
 LOW = (1 << 64) - 1
 WORDS = Struct("<qq")
-Decode: TypeAlias = Callable[[int], Any]
 
 
 class MadeTexts(Texts):
@@ -70,7 +61,7 @@ class Value(NamedTuple):
     """A kept value: where a block has its words, and what they mean."""
 
     places: range
-    decode: Decode | None
+    read: Reader
     may_be_null: bool
 
 
@@ -125,8 +116,8 @@ class PathRows:
         stored, wanted = kept.slot.stored, kept.wanted
         if stored != wanted and not (stored in INTEGERS and wanted in INTEGERS):
             raise UnfitError
-        decode = decoder(stored, self.outputs.interner)
-        return Value(range(kept.first, kept.end), decode, kept.slot.vertex is None)
+        read = value_reader(stored, self.outputs.interner)
+        return Value(range(kept.first, kept.end), read, kept.slot.vertex is None)
 
     def computed(self, value: Expression) -> Made:
         """Say how a column is computed."""
@@ -160,35 +151,27 @@ class PathRows:
         return b"".join(self.texts.parts)
 
 
-def decoded(value: Value, words: Sequence[list[int]]) -> Sequence[Any]:
+def decoded(value: Value, words: Sequence[list[int]]) -> Iterable[Any]:
     """Return the values of a column."""
     *low, high = (words[at] for at in value.places)
-    decode = value.decode
     if low:
         pairs = zip(low[0], high, strict=True)
         return [None if b == f.NULL_WORD else (b << 64) + (a & LOW) for a, b in pairs]
     if value.may_be_null and f.NULL_WORD in high:
-        return [None if each == f.NULL_WORD else decode(each) if decode else each for each in high]
-    return [decode(each) for each in high] if decode else high
+        return with_nulls(high, b"", value.read)
+    return value.read(high, b"")
 
 
-def decoder(kind: pa.DataType, interner: Interner) -> Decode | None:
-    """Return what turns a word into a value as conditions take it; None: it is one."""
-    types = pa.types
-    if is_text(kind):
-        state, is_string = interner.state, types.is_string(kind)
+def value_reader(kind: pa.DataType, interner: Interner) -> Reader:
+    """Return what turns words into values as conditions take them; those of texts are ids."""
+    if not is_text(kind):
+        return VALUE_READERS.get(kind, as_it_is)
+    state, is_string = interner.state, pa.types.is_string(kind)
 
-        def text(identity: int) -> str | bytes:
-            entry = int(state[f.V_RECORDS]) + 16 * identity
-            start, length = WORDS.unpack(string_at(entry, WORDS.size))
-            data = string_at(int(state[ARENA]) + start, length)
-            return data.decode() if is_string else data
+    def text(identity: int) -> str | bytes:
+        entry = int(state[f.V_RECORDS]) + 16 * identity
+        start, length = WORDS.unpack(string_at(entry, WORDS.size))
+        data = string_at(int(state[ARENA]) + start, length)
+        return data.decode() if is_string else data
 
-        return text
-    if types.is_boolean(kind):
-        return bool
-    if types.is_float64(kind):
-        return lambda word: DOUBLE.unpack(WORD.pack(word))[0]
-    if types.is_float32(kind):
-        return lambda word: SINGLE.unpack(HALF.pack(word))[0]
-    return (lambda word: word & LOW) if kind == pa.uint64() else None
+    return lambda words, texts: map(text, words)

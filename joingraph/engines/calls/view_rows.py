@@ -7,9 +7,7 @@ A WordsDiff owns a copy of these rows and of their texts: no later batch touches
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Callable, Iterable, Sequence
-from decimal import Decimal
+from collections.abc import Iterable
 from functools import cached_property, partial
 from struct import Struct
 from typing import Any, NamedTuple, TypeAlias
@@ -18,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from joingraph.engines.calls import kernel as k
+from joingraph.engines.calls.word_columns import Reader, as_it_is, python_reader, with_nulls
 from joingraph.engines.contract import IdiffsOf
 from joingraph.expressions.python_values import UNHOLDABLE
 from joingraph.expressions.texts import is_text
@@ -26,16 +25,6 @@ from joingraph.generators.compiled.net import net
 from joingraph.generators.compiled.outputs import Kept, Outputs
 from joingraph.graph.compiled.fields import NULL_WORD
 from joingraph.tables.row_batch import RowBatch, column_of
-from joingraph.tables.row_words import (
-    DOUBLE,
-    EPOCH,
-    EPOCH_DAY,
-    EPOCH_UTC,
-    EXACT,
-    HALF,
-    SINGLE,
-    WORD,
-)
 from joingraph.view_diffs.formats import made_as_rows
 from joingraph.view_diffs.view_diff import (
     SIGNS,
@@ -49,10 +38,6 @@ from joingraph.view_diffs.view_diff import (
 )
 
 KINDS = tuple(SIGNS)
-LOW, ALL = (1 << 32) - 1, (1 << 64) - 1
-Reader: TypeAlias = Callable[[Sequence[int], bytes], Iterable[Any]]
-
-
 # Rows, their texts, the kind of all if each is there once, else -1, and if there are NULLs.
 Found: TypeAlias = tuple[bytes, bytes, int, int]
 
@@ -179,97 +164,5 @@ def reader_of(column: ViewColumn) -> Reader | None:
     """Return what reads the words of a column as Python values; None: its Arrow column does."""
     stored, wanted = column.stored, column.wanted
     if stored in INTEGERS and wanted in INTEGERS:
-        return unsigned if pa.uint64() in (stored, wanted) else as_it_is
-    if stored != wanted or len(column.places) > 1:
-        return None
-    if pa.types.is_decimal(wanted):
-        return partial(decimals, -wanted.scale)
-    if pa.types.is_timestamp(wanted) and wanted.tz is not None:
-        return zoned(wanted)
-    return READERS.get(wanted)
-
-
-def with_nulls(words: Sequence[int], texts: bytes, reader: Reader) -> list[Any]:
-    """Read words some of which are NULL."""
-    full = [word for word in words if word != NULL_WORD]
-    values = iter(reader(full, texts) if full else ())
-    return [None if word == NULL_WORD else next(values) for word in words]
-
-
-def as_it_is(words: Sequence[int], texts: bytes) -> Sequence[int]:
-    """Return numbers."""
-    return words
-
-
-def strings(words: Sequence[int], texts: bytes) -> list[str]:
-    """Return texts, equal ones once: mostly all are those of one base row."""
-    first, count = words[0], len(words)
-    if words.count(first) == count:
-        return [texts[first >> 32 : (first >> 32) + (first & LOW)].decode()] * count
-    some = set(words)
-    found = {word: texts[word >> 32 : (word >> 32) + (word & LOW)].decode() for word in some}
-    return [found[word] for word in words]
-
-
-def binaries(words: Sequence[int], texts: bytes) -> list[bytes]:
-    """Return runs of bytes."""
-    return [texts[word >> 32 : (word >> 32) + (word & LOW)] for word in words]
-
-
-def floats(words: Sequence[int], texts: bytes) -> Iterable[float]:
-    """Return the floats that have such bits."""
-    return [DOUBLE.unpack(WORD.pack(word))[0] for word in words]
-
-
-def single_floats(words: Sequence[int], texts: bytes) -> Iterable[float]:
-    """Return the floats of 32 bits that have such bits."""
-    return [SINGLE.unpack(HALF.pack(word))[0] for word in words]
-
-
-def unsigned(words: Sequence[int], texts: bytes) -> Iterable[int]:
-    """Return unsigned numbers."""
-    return [word & ALL for word in words]
-
-
-def decimals(scale: int, words: Sequence[int], texts: bytes) -> Iterable[Decimal]:
-    """Return decimals of whole numbers of their last place."""
-    return [Decimal(word).scaleb(scale, EXACT) for word in words]
-
-
-def zoned(kind: pa.DataType) -> Reader | None:
-    """Return what makes times in a zone of microseconds since 1970 in UTC."""
-    try:
-        zone = pa.scalar(0, kind).as_py().tzinfo
-    except UNHOLDABLE:  # a zone that Python does not know
-        return None
-
-    def moments_there(words: Sequence[int], texts: bytes) -> list[dt.datetime]:
-        return [(EPOCH_UTC + dt.timedelta(microseconds=word)).astimezone(zone) for word in words]
-
-    return moments_there
-
-
-def flags(words: Sequence[int], texts: bytes) -> Iterable[bool]:
-    """Return booleans."""
-    return map(bool, words)
-
-
-def dates(words: Sequence[int], texts: bytes) -> list[dt.date]:
-    """Return dates of days since 1970."""
-    return [dt.date.fromordinal(word + EPOCH_DAY) for word in words]
-
-
-def moments(words: Sequence[int], texts: bytes) -> list[dt.datetime]:
-    """Return times of microseconds since 1970."""
-    return [EPOCH + dt.timedelta(microseconds=word) for word in words]
-
-
-READERS: dict[pa.DataType, Reader] = {
-    pa.string(): strings,
-    pa.binary(): binaries,
-    pa.float64(): floats,
-    pa.float32(): single_floats,
-    pa.bool_(): flags,
-    pa.date32(): dates,
-    pa.timestamp("us"): moments,
-}
+        return python_reader(pa.uint64() if pa.uint64() in (stored, wanted) else wanted)
+    return python_reader(wanted) if stored == wanted and len(column.places) == 1 else None

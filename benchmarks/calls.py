@@ -1,5 +1,7 @@
 """Measures calls of few rows beside SQLite's trigger: `python -m benchmarks.calls [name]`.
 
+    --profile   prints the functions that a call of one row runs instead, and what each takes
+
     call      insert(table, rows).rows() on a graph whose kernels are compiled
     trigger   the same rows into an in-memory SQLite table whose trigger writes the same view diff,
               which is read and deleted
@@ -9,14 +11,17 @@ Both in one process, turn by turn; printed are the least of three rounds' median
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from cProfile import Profile
 from pathlib import Path
+from types import CodeType
 from typing import Any, NamedTuple
 
 import joingraph as jg
@@ -25,6 +30,7 @@ Row = tuple[Any, ...]
 Step = Callable[[list[Row]], object]
 ROUNDS, CALLS, WARM = 3, 1500, 600
 AUTHORS = 500
+PROFILE_CALLS, SHOWN_US = 50, 0.4  # of a round; of a function, or else it is among the others
 INTEGERS = {
     "follower": "CREATE TABLE follower (author BIGINT, fan BIGINT)",
     "tweet": "CREATE TABLE tweet (author BIGINT, id BIGINT)",
@@ -90,6 +96,7 @@ CASES = (
     Case("1,000 rows a call, integers, 10 view rows each", "id", rows=1000),
     Case("100 rows a call, texts and conditions", "text", PASSES, rows=100),
 )
+PROFILED = CASES[0], CASES[4]
 
 
 @contextmanager
@@ -173,8 +180,74 @@ def measured(case: Case) -> tuple[float, float]:
     return ours, theirs
 
 
+class Own(NamedTuple):
+    """How often a call runs a function, and microseconds in it but in no other one."""
+
+    calls: float = 0
+    us: float = 0
+
+
+def profiled(case: Case) -> tuple[dict[str, Own], float]:
+    """Return the functions of a call, each by its median under the profiler; and it without."""
+    with call(case) as step:
+        real = median_us(case, step)
+        rounds = [profile(case, step, 2 * CALLS + each) for each in range(0, CALLS, PROFILE_CALLS)]
+    names = {name for each in rounds for name, own in each.items() if own.calls >= 1}
+    found = {name: zip(*(each.get(name, Own()) for each in rounds), strict=True) for name in names}
+    return {name: Own(*map(statistics.median, of)) for name, of in found.items()}, real
+
+
+def profile(case: Case, step: Step, first: int) -> dict[str, Own]:
+    """Return the functions of some calls, whose rows begin with a number."""
+    profiler, found = Profile(), dict[str, Own]()
+    rows = [[case.tweet(first + each)] for each in range(PROFILE_CALLS)]
+    profiler.enable()
+    for each in rows:
+        step(each)
+    profiler.disable()
+    for entry in profiler.getstats():
+        calls, us = found.get(name_of(entry.code), Own())
+        own = Own(calls + entry.callcount, us + 1e6 * entry.inlinetime)
+        found[name_of(entry.code)] = own
+    return {name: Own(*(each / PROFILE_CALLS for each in own)) for name, own in found.items()}
+
+
+def name_of(code: CodeType | str) -> str:
+    """Name a function of Python by its file, and a built-in one by what it is."""
+    if isinstance(code, str):
+        return re.sub(r"built-in method |method |<|>|'| objects| at 0x\w+", "", code)
+    return f"{Path(code.co_filename).stem}.py: {code.co_qualname}"
+
+
+def print_profile() -> None:
+    """Print the functions of a call, of integers and of texts and conditions."""
+    found, real = zip(*map(profiled, PROFILED), strict=True)
+    rows = {name: [each.get(name, Own()) for each in found] for each in found for name in each}
+    shown = {name for name, row in rows.items() if max(own.us for own in row) >= SHOWN_US}
+    others = [row for name, row in rows.items() if name not in shown]
+    print(f"{'functions of a call, and us of their own':52s}      integers texts, conditions")
+    for name in sorted(shown, key=lambda name: -rows[name][-1].us):
+        print_line(name, rows[name])
+    print_line(f"{len(others)} others", summed(others))
+    print_line("all of them, under the profiler", summed(rows.values()))
+    print(f"{'a call without it':52s}" + "".join(f"{us:16.2f}" for us in real))
+
+
+def summed(rows: Iterable[Sequence[Own]]) -> list[Own]:
+    """Sum each case's column."""
+    return [Own(*map(sum, zip(*column, strict=True))) for column in zip(*rows, strict=True)]
+
+
+def print_line(title: str, row: Sequence[Own]) -> None:
+    """Print how often something is called in each case, and what it takes."""
+    print(f"{title:52s}" + "".join(f"{own.calls:8.0f}{own.us:8.2f}" for own in row))
+
+
 def main(name: str = "") -> None:
-    """Print the cases whose names hold a text."""
+    """Print the cases whose names hold a text, or a profile."""
+    if name == "--profile":
+        print_profile()
+        return
     print(f"{'us a call, to rows()':52s}{'joingraph':>11s}{'SQLite':>9s}{'ratio':>8s}")
     for case in CASES:
         if name in case.name:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
+from benchmarks import calls as benchmark
 from joingraph.engines.calls import calls
 from joingraph.engines.calls.view_rows import WordsDiff
 from joingraph.engines.calls.word_columns import READERS, with_nulls
@@ -301,3 +302,14 @@ def test_a_call_interrupted_at_any_step_is_there_whole_or_not_at_all(
         seen.add(found)
         at += 7 if is_durable else 1
     assert seen == {(1, 0), (2, 3)}
+
+
+def test_the_benchmark_profiles_a_call(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(benchmark, "CALLS", 100)
+    monkeypatch.setattr(benchmark, "WARM", 0)
+    benchmark.main("--profile")
+    printed = capsys.readouterr().out
+    for function in ("BaseRows.enter", "Texts.enter", "builtins.len", "others", "without it"):
+        assert function in printed

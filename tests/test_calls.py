@@ -216,6 +216,17 @@ def test_few_rows_are_many_when_memory_for_them_ends() -> None:
     graph.check()
 
 
+def test_a_row_that_is_missed_behind_many_view_rows_is_named() -> None:
+    shape = SHAPES["integers"]
+    graph = jg.JoinGraph(shape.view)
+    graph.load({"x": [(1, each) for each in range(70_000)]})
+    batch = [("insert", "y", [(1, 1), (1, 2), (1, 3)]), ("delete", "y", [(1, 99)])]
+    with pytest.raises(jg.DiffError, match=r"delete from y, row 0: there is no row \(a=1, b=99\)"):
+        graph.apply(batch)
+    assert (graph.count(), graph.seq) == (0, 0)
+    graph.check()
+
+
 def test_rows_of_much_text_are_kept_and_told() -> None:
     shape = SHAPES["conditions on texts"]
     graph, blocks = jg.JoinGraph(shape.view), jg.JoinGraph(shape.view)

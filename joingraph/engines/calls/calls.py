@@ -23,7 +23,7 @@ from joingraph.engines.calls.base_rows import BaseRows
 from joingraph.engines.calls.memory import PATHS_MAX, CallMemory, batch_room, bytes_of
 from joingraph.engines.calls.path_rows import BY_ROW_MAX, PathRows
 from joingraph.engines.calls.view_rows import Found, ViewRows, WordsDiff
-from joingraph.engines.compiled.batches import Run
+from joingraph.engines.compiled.batches import MissedError, Run
 from joingraph.engines.compiled.maintain import run as carry_out
 from joingraph.expressions import texts as bounds
 from joingraph.expressions.evaluate import NoAnswer
@@ -163,12 +163,7 @@ class Calls:
         """Carry out the batch that was read; None: undo it, as it goes by blocks."""
         engine, memory, state, run = self.engine, self.memory, self.state, self.run
         if self.texts.parts:
-            size, count = len(batch.texts), len(self.texts.parts)
-            come = self.pool[TOP] - engine.sweeper.kept_bytes
-            is_due = come > engine.sweeper.fewest_bytes
-            if is_due or not engine.interner.covers(size, count):
-                engine.make_text_room(size, count)
-            memory.enter_texts(batch.texts)
+            self._enter_texts(batch.texts)
         if not engine.memory.area.covers(self.ops):
             engine.make_room(self.ops)
         memory.tell_places()
@@ -187,7 +182,10 @@ class Calls:
             return None
         found = self._found(made) if ended == f.DONE else None
         if found is None:
-            diff = ViewDiff(self._by_blocks(partial(idiffs, batch)), seq)
+            try:
+                diff = ViewDiff(self._by_blocks(partial(idiffs, batch)), seq)
+            except MissedError:
+                return None
         else:
             diff = WordsDiff(self.view, found, (idiffs, batch), seq)
         engine.end_call(run, state)
@@ -195,6 +193,14 @@ class Calls:
         if self.unnoted >= NOTED_OPS:
             self._note()
         return diff
+
+    def _enter_texts(self, texts: bytes) -> None:
+        """Make room for the texts of the batch that was read, and lay them where calls read."""
+        engine, size, count = self.engine, len(texts), len(self.texts.parts)
+        come = self.pool[TOP] - engine.sweeper.kept_bytes
+        if come > engine.sweeper.fewest_bytes or not engine.interner.covers(size, count):
+            engine.make_text_room(size, count)
+        self.memory.enter_texts(texts)
 
     def _by_rows(self, paths: PathRows) -> tuple[int, bytes]:
         """Finish a call by rows; MANY if it takes columns. Also give the texts that were made."""

@@ -182,3 +182,33 @@ def by_column(batch: Sequence[tuple[Any, ...]], view: jg.View) -> list[Any]:
         (operation, table, *(to_table(side, view.tables[table], table) for side in sides))
         for operation, table, *sides in batch
     ]
+
+
+def outcome(apply: Callable[[], jg.ViewDiff]) -> tuple[str, list[str], Any]:
+    """Return what a batch did to the view, or was refused for."""
+    try:
+        diff = apply()
+    except jg.JoinGraphError as error:
+        return f"{type(error).__name__}: {error}", [], None
+    table = diff.to_arrow(positions=True)
+    assert len(diff) == len(table)
+    rows = [repr(each) for each in diff.rows()]
+    named = [(row["_change_type"], row["_count"]) for row in table.to_pylist()]
+    assert [(kind, count) for kind, _, count in diff.rows()] == named
+    assert sorted(map(repr, table.select(range(len(table.schema) - 4)).to_pylist())) == sorted(
+        repr(dict(zip(table.column_names, row, strict=False))) for _, row, _ in diff.rows()
+    )
+    return f"{diff.seq} {table.schema}", rows, (table, sorted(map(repr, diff.net())))
+
+
+def kept(apply: Callable[..., jg.ViewDiff], *given: Any) -> jg.ViewDiff:
+    """Apply what is given, and append the view diff to the list that is given last."""
+    *of, calls = given
+    calls.append(apply(*of))
+    diff: jg.ViewDiff = calls[-1]
+    return diff
+
+
+def bag(graph: jg.JoinGraph) -> list[str]:
+    """Return the rows of a graph's view."""
+    return sorted(map(repr, graph.to_arrow().to_pylist()))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -23,24 +21,7 @@ from joingraph.storage.record import HEAD, Record, decode, encode
 from joingraph.storage.recovery import entries_of
 from joingraph.tables.rows_in import to_table
 from tests.crash.interrupting import stepped
-from tests.few_rows import SHAPES, Batch, Feed, by_column, spelled
-
-
-def outcome(apply: Callable[[], jg.ViewDiff]) -> tuple[str, list[str], Any]:
-    """Return what a batch did to the view, or was refused for."""
-    try:
-        diff = apply()
-    except jg.JoinGraphError as error:
-        return f"{type(error).__name__}: {error}", [], None
-    table = diff.to_arrow(positions=True)
-    assert len(diff) == len(table)
-    rows = [repr(each) for each in diff.rows()]
-    named = [(row["_change_type"], row["_count"]) for row in table.to_pylist()]
-    assert [(kind, count) for kind, _, count in diff.rows()] == named
-    assert sorted(map(repr, table.select(range(len(table.schema) - 4)).to_pylist())) == sorted(
-        repr(dict(zip(table.column_names, row, strict=False))) for _, row, _ in diff.rows()
-    )
-    return f"{diff.seq} {table.schema}", rows, (table, sorted(map(repr, diff.net())))
+from tests.few_rows import SHAPES, Batch, Feed, bag, by_column, kept, outcome, spelled
 
 
 def compare(name: str, seed: int, steps: int, *, with_reference: bool) -> int:
@@ -55,9 +36,7 @@ def compare(name: str, seed: int, steps: int, *, with_reference: bool) -> int:
         batch = [feed.entry() for _ in range(feed.chance.choice((1, 1, 1, 3)))]
         where = (name, seed, step, batch)
         calls: list[jg.ViewDiff] = []
-        found = outcome(
-            lambda batch=batch, calls=calls: kept(graph.apply(spelled(batch, feed.chance)), calls)
-        )
+        found = outcome(partial(kept, graph.apply, spelled(batch, feed.chance), calls))
         expected = outcome(lambda batch=batch: blocks.apply(Batch(batch)))
         assert found[:2] == expected[:2], where
         if not found[2]:
@@ -67,9 +46,7 @@ def compare(name: str, seed: int, steps: int, *, with_reference: bool) -> int:
             continue
         assert repr(found[2][0].to_pylist()) == repr(expected[2][0].to_pylist()), where
         assert found[2][1] == expected[2][1], where
-        told = outcome(
-            lambda batch=batch, calls=calls: kept(columns.apply(by_column(batch, view)), calls)
-        )
+        told = outcome(partial(kept, columns.apply, by_column(batch, view), calls))
         # A batch that is refused may leave lists in another order, and this graph sees none.
         assert (told[0], sorted(told[1])) == (found[0], sorted(found[1])), where
         assert told[2][1] == found[2][1], where
@@ -82,15 +59,6 @@ def compare(name: str, seed: int, steps: int, *, with_reference: bool) -> int:
         assert (each.count(), each.seq) == (graph.count(), graph.seq)
     assert bag(graph) == bag(blocks) == bag(columns)
     return called
-
-
-def kept(diff: jg.ViewDiff, calls: list[jg.ViewDiff]) -> jg.ViewDiff:
-    calls.append(diff)
-    return diff
-
-
-def bag(graph: jg.JoinGraph) -> list[str]:
-    return sorted(map(repr, graph.to_arrow().to_pylist()))
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -275,7 +243,7 @@ def test_few_rows_have_room_where_they_have_it_by_blocks() -> None:
         rows = [(chr(97 + number % 7), number, f"a text of {number}" * (100 + number % 9))]
         batch = [("insert", "y", rows)] if number % 3 else [feed.entry()]
         calls: list[jg.ViewDiff] = []
-        found = outcome(lambda batch=batch, calls=calls: kept(graph.apply(batch), calls))
+        found = outcome(partial(kept, graph.apply, batch, calls))
         assert found[:2] == outcome(partial(blocks.apply, Batch(batch)))[:2]
         called += any(isinstance(each, WordsDiff) for each in calls)
         refused += found[0].startswith("LimitError")

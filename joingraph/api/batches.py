@@ -15,7 +15,7 @@ import pyarrow as pa
 from joingraph.api.subscription import is_whole
 from joingraph.common.errors import DiffError, LimitError
 from joingraph.common.names import plain, short_repr
-from joingraph.engines.contract import Calls, Engine, IdiffsOf, Ready
+from joingraph.engines.contract import ALL_ROWS, Calls, Engine, IdiffsOf, Ready, Wanted
 from joingraph.engines.missing_rows import missing_text, set_aside
 from joingraph.engines.stand_in import has_failed
 from joingraph.engines.streaming import never_fails
@@ -90,8 +90,9 @@ class Batches:
             idiffs = partial(idiffs_of, live.view, self._keyed)
             known = Called(live.engine, live.engine.calls(live.view.tables), idiffs)
             self._calls = known
-        is_limited = self.maintain_only or self.max_view_diffs is not None
-        return None if is_limited or known.engine is not live.engine else known.calls
+        most = self.max_view_diffs
+        is_refused = most is not None and not is_whole(plain(most))
+        return None if is_refused or known.engine is not live.engine else known.calls
 
     def called(
         self, attempt: Attempt, batch: RowBatch, kept: Kept | None = None
@@ -100,7 +101,8 @@ class Batches:
         live, (_, calls, idiffs) = self._live, self._calls
         assert calls is not None and idiffs is not None, "they have read the batch"
         seq = live.journal.state.seq + 1
-        diff = calls.carry_out(batch, idiffs, seq)
+        is_plain = not self.maintain_only and self.max_view_diffs is None
+        diff = calls.carry_out(batch, idiffs, seq, ALL_ROWS if is_plain else self._wanted)
         if diff is None:
             live.engine.undo()
             return None
@@ -113,6 +115,21 @@ class Batches:
         if kept.is_remade:
             attempt.changes = diff.changes
         return number, diff
+
+    @property
+    def _wanted(self) -> Wanted:
+        """What is wanted of the view diffs of a batch."""
+        if self.maintain_only:
+            return Wanted(generate=False, most=None)
+        return Wanted(generate=True, most=plain(self.max_view_diffs))
+
+    def tried(self, attempt: Attempt, batch: RowBatch) -> ViewDiff | None:
+        """Carry out few rows and take them back; None: they go by blocks."""
+        live, (_, calls, idiffs) = self._live, self._calls
+        assert calls is not None and idiffs is not None, "they have read the batch"
+        diff = calls.carry_out(batch, idiffs, live.journal.state.seq + 1)
+        live.engine.undo()
+        return diff
 
     def applied(
         self, attempt: Attempt, record: Record, form: str, *, is_logged: bool

@@ -116,7 +116,8 @@ class Writes:
         def read(batch: Diffs) -> RowBatch | None:
             rows, keeps = calls.read(batch), live.journal.keeps(origin)
             if rows is not None:
-                remade = keeps and live.journal.remakes(origin, self.prompt)
+                makes = not self.batches.maintain_only
+                remade = keeps and makes and live.journal.remakes(origin, self.prompt)
                 said = self.batches.said(origin, remade=remade)
                 noted.append(Kept(said, keeps and not remade, remade))
             return rows
@@ -145,6 +146,10 @@ class Writes:
         form = one_of("form", form, FORMS)
         with live.lock:
             live.recover()
+            calls = self.batches.calls if form == "rows" and live.is_calm else None
+            diff = None if calls is None else live.call(calls.read, batch, self.batches.tried)
+            if diff is not None:
+                return diff
             entries = self._read(batch)
 
             def try_out(attempt: Attempt) -> ViewDiff:

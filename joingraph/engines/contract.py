@@ -58,6 +58,16 @@ class Blocks(Protocol):
 IdiffsOf = Callable[[RowBatch, pa.Table], IDiffs]
 
 
+class Wanted(NamedTuple):
+    """What is wanted of a batch's view diffs: none, or all, or no more than so many rows."""
+
+    generate: bool
+    most: int | None
+
+
+ALL_ROWS = Wanted(generate=True, most=None)
+
+
 class Calls(Protocol):
     """Carries out batches of few rows, if it can; all others go by `Engine.apply`."""
 
@@ -65,7 +75,9 @@ class Calls(Protocol):
         """Read a batch as a caller hands it over, to be carried out next; None: not here."""
         ...
 
-    def carry_out(self, batch: RowBatch, idiffs: IdiffsOf, seq: int) -> ViewDiff | None:
+    def carry_out(
+        self, batch: RowBatch, idiffs: IdiffsOf, seq: int, wanted: Wanted = ALL_ROWS
+    ) -> ViewDiff | None:
         """Carry it out and give its view diff, as `apply` would; None: undo it, it goes elsewhere.
 
         After an exception, `undo` takes back what was done of it.

@@ -25,6 +25,7 @@ from joingraph.engines.calls.path_rows import BY_ROW_MAX, PathRows
 from joingraph.engines.calls.view_rows import Found, ViewRows, WordsDiff
 from joingraph.engines.compiled.batches import MissedError, Run
 from joingraph.engines.compiled.maintain import run as carry_out
+from joingraph.engines.contract import ALL_ROWS, IdiffsOf, Wanted
 from joingraph.expressions import texts as bounds
 from joingraph.expressions.evaluate import NoAnswer
 from joingraph.expressions.functions.by_row import UNANSWERED
@@ -38,12 +39,11 @@ from joingraph.tables.row_batch import Part, RowBatch
 from joingraph.tables.row_words import UNFIT, Texts, UnfitError
 from joingraph.tables.table import Table
 from joingraph.view_diffs.formats import FromRows, made_as_rows
-from joingraph.view_diffs.view_diff import Forms, ViewDiff
+from joingraph.view_diffs.view_diff import ViewDiff
 
 if TYPE_CHECKING:
     from joingraph.engines.compiled.engine import CompiledEngine
     from joingraph.engines.compiled.sizes.limit import Room
-    from joingraph.engines.contract import IdiffsOf
 
 WORDS_MAX = 1 << 16  # of a batch in any of its forms: blocks are as good for more
 FOLDED_BY_COLUMN = 1 << 9  # paths of a batch of columns: more are told as columns at once
@@ -53,6 +53,7 @@ ENTRY_BYTES = ENTRY.size
 KINDS = {"insert": f.INSERT, "delete": f.DELETE, "update": f.UPDATE}
 REFUSED = (*UNFIT, NoAnswer)
 NO_ROWS: Found = b"", b"", 0, 0
+NO_BATCH = RowBatch((), b"", b"")
 
 
 class RoomError(Exception):
@@ -159,15 +160,18 @@ class Calls:
             raise
         return found
 
-    def carry_out(self, batch: RowBatch, idiffs: IdiffsOf, seq: int) -> ViewDiff | None:
+    def carry_out(
+        self, batch: RowBatch, idiffs: IdiffsOf, seq: int, wanted: Wanted = ALL_ROWS
+    ) -> ViewDiff | None:
         """Carry out the batch that was read; None: undo it, as it goes by blocks."""
         engine, memory, state, run = self.engine, self.memory, self.state, self.run
+        generate, most = wanted
         if self.texts.parts:
             self._enter_texts(batch.texts)
         if not engine.memory.area.covers(self.ops):
             engine.make_room(self.ops)
         memory.tell_places()
-        run.ops = memory.batch.ops
+        memory.words[k.C_SILENT], run.ops = not generate, memory.batch.ops
         engine.begin_call(run, state)
         ended = k.call(memory.address, memory.given)
         while ended == k.WIDE:
@@ -175,6 +179,8 @@ class Calls:
             ended = k.consolidate(memory.address, memory.given) if has_room else k.MANY
         if FENCED:
             check_fences()
+        if most is not None and not self._is_within(most):
+            return None
         made = b""
         if ended == k.MANY and self.paths is not None:
             ended, made = self._by_rows(self.paths)
@@ -182,16 +188,14 @@ class Calls:
             return None
         found = self._found(made) if ended == f.DONE else None
         if found is None:
-            try:
-                diff = ViewDiff(self._by_blocks(partial(idiffs, batch)), seq)
-            except MissedError:
-                return None
+            diff = self._by_blocks(partial(idiffs, batch), seq)
         else:
-            diff = WordsDiff(self.view, found, (idiffs, batch), seq)
-        engine.end_call(run, state)
-        self.unnoted += self.ops
-        if self.unnoted >= NOTED_OPS:
-            self._note()
+            diff = WordsDiff(self.view, found, (idiffs, batch if generate else NO_BATCH), seq)
+        if diff is not None:
+            engine.end_call(run, state)
+            self.unnoted += self.ops
+            if self.unnoted >= NOTED_OPS:
+                self._note()
         return diff
 
     def _enter_texts(self, texts: bytes) -> None:
@@ -201,6 +205,11 @@ class Calls:
         if come > engine.sweeper.fewest_bytes or not engine.interner.covers(size, count):
             engine.make_text_room(size, count)
         self.memory.enter_texts(texts)
+
+    def _is_within(self, most: int) -> bool:
+        """True if all ops were carried out, and no more paths than that came of them."""
+        are_done = self.state[f.CURSOR] == self.state[f.OP_COUNT]
+        return are_done and self.engine.memory.filling.count() <= most
 
     def _by_rows(self, paths: PathRows) -> tuple[int, bytes]:
         """Finish a call by rows; MANY if it takes columns. Also give the texts that were made."""
@@ -236,11 +245,16 @@ class Calls:
         data = memory.result.rows[: count * self.view.size].tobytes()
         return data, texts, words[k.C_ALIKE], words[k.C_HAS_NULL]
 
-    def _by_blocks(self, idiffs: FromRows) -> Forms:
+    def _by_blocks(self, idiffs: FromRows, seq: int) -> ViewDiff | None:
         """Finish a call by columns: of many rows, or of a view with values to compute."""
-        engine, parts = self.engine, self.engine.rest_of_call(self.run)
-        made = ViewDiffs(engine.outputs, self.run.ops[: self.state[f.OP_COUNT]])
-        return made_as_rows(made.rows(parts), idiffs, folding(engine.outputs, made.kinds))
+        engine, outputs = self.engine, self.engine.outputs
+        try:
+            parts = engine.rest_of_call(self.run)
+        except MissedError:
+            return None
+        made = ViewDiffs(outputs, self.run.ops[: self.state[f.OP_COUNT]])
+        forms = made_as_rows(made.rows(parts), idiffs, folding(outputs, made.kinds))
+        return ViewDiff(forms, seq)
 
     def _note(self) -> None:
         """Tell the view's own kernels of ops, and give back what was outgrown."""

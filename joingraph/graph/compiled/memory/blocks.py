@@ -10,6 +10,8 @@ A graph has a block while it runs a batch; between batches blocks are the proces
 
 from __future__ import annotations
 
+from operator import mul
+
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.memory.leases import Stretches
 from joingraph.graph.compiled.memory.path_blocks import Paths, read_block
@@ -61,6 +63,13 @@ class Filling:
         self.block = block
         self.words[f.OUT] = block.address
         self.words[f.SEGMENTS] = block.address + 8 * self.blocks.segments
+
+    def count(self) -> int:
+        """Count the paths that the block holds, each as often as it is there."""
+        assert self.block is not None, "kernels have written to it"
+        words = self.block.words
+        found = read_block(self.words, words, words[self.blocks.segments :], copied=False)
+        return sum(map(mul, found.lengths().tolist(), abs(found.weights).tolist()))
 
     def paths(self) -> Paths:
         """Return what the block holds, and a new one to the kernels if it is lent for that."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -292,3 +293,21 @@ def test_the_benchmark_profiles_a_call(
     printed = capsys.readouterr().out
     for function in ("BaseRows.enter", "Texts.enter", "builtins.len", "others", "without it"):
         assert function in printed
+
+
+def test_an_interrupted_call_leaves_the_last_one_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may come while room is made, and nothing is there yet that could be undone."""
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    rows = [("a", 6, f"another text {each}" * 200) for each in range(70)]
+    at, came, seen = 0, 1, set[int]()
+    while came:
+        graph = jg.JoinGraph(SHAPES["conditions on texts"].view)
+        graph.load({"x": [("a", each) for each in (1, 3, 4)]})
+        graph.insert("y", [("a", 5, "a text")])
+        came, _ = stepped(partial(graph.insert, "y", rows), [at])
+        assert graph.count() == (213 if graph.seq == 2 else 3), f"at step {at}"
+        assert len(graph.delete("y", [("a", 5, "a text")])) == 3
+        graph.check()
+        seen.add(graph.seq)
+        at += 3
+    assert seen == {2, 3}

@@ -23,7 +23,7 @@ from joingraph.engines.calls.base_rows import BaseRows
 from joingraph.engines.calls.memory import PATHS_MAX, CallMemory, batch_room, bytes_of
 from joingraph.engines.calls.path_rows import BY_ROW_MAX, PathRows
 from joingraph.engines.calls.view_rows import Found, ViewRows, WordsDiff
-from joingraph.engines.compiled.batches import MissedError, Run
+from joingraph.engines.compiled.batches import MissedError, Run, Work
 from joingraph.engines.compiled.maintain import run as carry_out
 from joingraph.engines.contract import ALL_ROWS, IdiffsOf, Wanted
 from joingraph.expressions import texts as bounds
@@ -88,6 +88,7 @@ class Calls:
         engine = self.engine
         if type(batch) is not list:
             return None
+        engine.work = Work(is_whole=True)  # the last batch can be undone no more
         if len(engine.indexes) != self.indexes:  # which alias has one is settled with its table
             self.base_rows, self.indexes = {}, len(engine.indexes)
         while True:

@@ -89,7 +89,7 @@ class Carrying:
         self.memory = GraphMemory(self.layout, mode)
         self.plugs = Plugs(self.layout, mode, self.memory)
         self.cores = Cores(self.memory)
-        self._work = Work(is_whole=True)
+        self.work = Work(is_whole=True)
         self._under_way: Run | None = None
 
     def compile(self, progress: Progress) -> None:
@@ -99,16 +99,16 @@ class Carrying:
     @property
     def is_whole(self) -> bool:
         """True if the last call that changes the graph was carried out to its end."""
-        return self._work.is_whole
+        return self.work.is_whole
 
     def keep(self) -> None:
         """Keep what was done so far: `undo` does not reach behind it."""
-        self._work = Work(is_whole=True)
+        self.work = Work(is_whole=True)
 
     def _begin(self) -> Work:
         """Begin a batch; what was done before is kept."""
-        self._work = Work(is_whole=False)
-        return self._work
+        self.work = Work(is_whole=False)
+        return self.work
 
     def _end(self, work: Work, ops: Words, matrices: tuple[Words, ...]) -> None:
         """End a batch: bring up to date what is derived from its rows."""
@@ -135,7 +135,7 @@ class Carrying:
 
     def undo(self) -> None:
         """Take back what was done of the last batch; called again, do what is left."""
-        work = self._work
+        work = self.work
         self._finish_moves()
         self._finish()
         if work.undoing is None:
@@ -157,12 +157,12 @@ class Carrying:
                 self._note(run.ops, run.matrices)
         elif noted != NOTHING:
             self._note_anew()
-        self._work = Work(is_whole=True)
+        self.work = Work(is_whole=True)
 
     def _carry_out(self, ops: Words, matrices: tuple[Words, ...], *, generate: bool) -> list[Paths]:
         """Run ops to their end; give the paths they emit."""
         run = Run(ops, matrices)
-        self._work.runs.append(run)
+        self.work.runs.append(run)
         with lent(*matrices, run.ops):
             self._start(run, generate=generate)
             return list(self._parts(run, cores=pa.cpu_count()))
@@ -183,12 +183,16 @@ class Carrying:
         words[f.OP_COUNT] = len(run.ops)
 
     def begin_call(self, run: Run, state: memoryview) -> None:
-        """Begin a batch whose ops a compiled call will write, as `_start` begins others."""
+        """Begin a batch whose ops a compiled call will write, as `_start` begins others.
+
+        The work is new since the batch was read, which is where the last one's ops lay.
+        """
         if self.plugs.finished:
             self.plugs.put_in_place()
         self.memory.filling.begin()
         state[f.OP_COUNT] = state[f.CURSOR] = run.carried = 0
-        self._work = work = Work(is_whole=False)
+        work = self.work
+        work.is_whole = False
         work.runs.append(run)
         self._under_way = run
         run.carried = None
@@ -197,7 +201,7 @@ class Carrying:
         """End a batch that a compiled call has carried out."""
         run.carried, self._under_way = state[f.CURSOR], None
         self.memory.filling.end()
-        self._work.is_whole = True
+        self.work.is_whole = True
 
     def rest_of_call(self, run: Run) -> list[Paths]:
         """Return the paths that a call has left in the block, and those of the ops after it."""

@@ -172,7 +172,7 @@ class CompiledEngine(Indexed):
                     yield from cutter.cut(paths, int(self.memory.words[f.CURSOR]))
                 yield from cutter.rest()
             except GeneratorExit:
-                if self._work is not work:  # it was undone
+                if self.work is not work:  # it was undone
                     return
                 self._finish()
             self._end(work, ops, matrices)

@@ -35,6 +35,7 @@ INTEGERS = {
     "follower": "CREATE TABLE follower (author BIGINT, fan BIGINT)",
     "tweet": "CREATE TABLE tweet (author BIGINT, id BIGINT)",
 }
+KEYED = INTEGERS | {"tweet": "CREATE TABLE tweet (author BIGINT, id BIGINT PRIMARY KEY)"}
 TEXTS = {
     "follower": "CREATE TABLE follower (author STRING, fan BIGINT)",
     "tweet": "CREATE TABLE tweet (author STRING, id BIGINT, text STRING)",
@@ -52,11 +53,13 @@ class Case(NamedTuple):
     fans: int = 10  # of each author
     rows: int = 1
     is_durable: bool = False
+    is_keyed: bool = False  # the graph finds tweets by their ids
+    indexed: str = ""  # of the graph, on an output column
 
     @property
     def tables(self) -> dict[str, str]:
         """The base tables."""
-        return TEXTS if self.shown == "text" else INTEGERS
+        return TEXTS if self.shown == "text" else KEYED if self.is_keyed else INTEGERS
 
     @property
     def view(self) -> jg.View:
@@ -91,6 +94,8 @@ CASES = (
     Case("a residual predicate and a computed column", "id", residual="F.fan <> T.id"),
     Case("in a folder (os), integers, 10 view rows", "id", is_durable=True),
     Case("in a folder (os), texts and conditions", "text", PASSES, is_durable=True),
+    Case("integers, a key index, 10 view rows", "id", is_keyed=True),
+    Case("integers, an index on a column, 10 view rows", "id", indexed="id"),
     Case("10 rows a call, integers, 10 view rows each", "id", rows=10),
     Case("100 rows a call, integers, 10 view rows each", "id", rows=100),
     Case("1,000 rows a call, integers, 10 view rows each", "id", rows=1000),
@@ -104,8 +109,11 @@ def call(case: Case) -> Generator[Step]:
     """Yield what inserts rows into a graph and lists the view diff."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "graph") if case.is_durable else None
-        with jg.JoinGraph(case.view, path, durability="os") as graph:
+        keyed = ["tweet"] if case.is_keyed else []
+        with jg.JoinGraph(case.view, path, durability="os", key_index=keyed) as graph:
             graph.load({"follower": case.followers()})
+            if case.indexed:
+                graph.index(case.indexed)
             graph.compile(lambda done, count: None)
             yield lambda rows: graph.insert("tweet", rows).rows()
             graph.check()

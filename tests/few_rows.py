@@ -97,6 +97,8 @@ VALUES: dict[str, Callable[[Random], Any]] = {
     "VARCHAR": lambda chance: chance.choice(TEXTS),
     "STRING": lambda chance: chance.choice(TEXTS),
     "BLOB": lambda chance: chance.choice((b"", b"\xff", b"abcdefgh")),
+    "BIGINT PRIMARY KEY": lambda chance: chance.randrange(400),
+    "STRING PRIMARY KEY": lambda chance: f"key {chance.randrange(400)}",
     "BOOLEAN": lambda chance: chance.random() < 0.5,
     "FLOAT": lambda chance: chance.choice((0.0, -0.0, float("nan"), 1.1, 7)),
     "DOUBLE": lambda chance: chance.choice((0.0, -0.0, float("nan"), 1.1, 7, float("inf"))),
@@ -111,7 +113,7 @@ def value(chance: Random, kind: str) -> Any:
     """Make a value, seldom a wrong one."""
     if chance.random() < 0.004:
         return chance.choice(WRONG)
-    if chance.random() < 0.06:
+    if chance.random() < 0.06 and not kind.endswith("KEY"):
         return None
     if kind.startswith("DECIMAL"):
         return chance.choice((Decimal("0.10"), Decimal(-7), 5, Decimal("0.1")))

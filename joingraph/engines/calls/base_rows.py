@@ -100,9 +100,6 @@ class BaseRows:
         self.declared = self.encoder.words
         self.is_slow = False  # a value has no row form
         self.aliases = [each for each in engine.plan.aliases if each.table == table.name]
-        indexed = {each.alias for each in engine.indexes.values()}
-        if table.name in engine.keys.tables or indexed & {each.index for each in self.aliases}:
-            raise UnfitError
         layouts = [engine.layout.aliases[each.index] for each in self.aliases]
         self.columns = {name: at for at, name in enumerate(table.schema.names)}
         self.names = self.columns.keys()

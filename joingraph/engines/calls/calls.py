@@ -75,6 +75,7 @@ class Calls:
         self.folds = self.view.are_slots * PATHS_MAX  # of a batch of rows
         self.ops = self.unnoted = 0  # of the batch that was read; since they were noted
         self.indexes = 0  # on output columns
+        self.indexed = self.keyed = engine.keys.tables
         words = self.memory.words
         words[k.C_ST], words[k.C_STRINGS] = engine.memory.st, engine.interner.descriptor.address
         words[k.C_RUN] = address_of_kernel(carry_out)
@@ -89,8 +90,10 @@ class Calls:
         if type(batch) is not list:
             return None
         engine.work = Work(is_whole=True)  # the last batch can be undone no more
-        if len(engine.indexes) != self.indexes:  # which alias has one is settled with its table
-            self.base_rows, self.indexes = {}, len(engine.indexes)
+        if len(engine.indexes) != self.indexes:
+            aliases = {each.alias for each in engine.indexes.values()}
+            self.indexed = self.keyed | {engine.plan.aliases[each].table for each in aliases}
+            self.indexes = len(engine.indexes)
         while True:
             try:
                 found = self._read(batch)
@@ -99,7 +102,7 @@ class Calls:
                 (words,) = error.args
                 if words > WORDS_MAX:
                     return None
-                self.memory.batch = batch_room(2 * words)
+                self.memory.is_told, self.memory.batch = False, batch_room(2 * words)
             except REFUSED:
                 return None
 
@@ -166,21 +169,24 @@ class Calls:
     ) -> ViewDiff | None:
         """Carry out the batch that was read; None: undo it, as it goes by blocks."""
         engine, memory, state, run = self.engine, self.memory, self.state, self.run
-        generate, most = wanted
         if self.texts.parts:
             self._enter_texts(batch.texts)
         if not engine.memory.area.covers(self.ops):
             engine.make_room(self.ops)
-        memory.tell_places()
-        memory.words[k.C_SILENT], run.ops = not generate, memory.batch.ops
+        is_noted = any(each[1] in self.indexed for each in batch.parts) if self.indexed else False
+        if is_noted:
+            engine.keys.make_room(2 * self.ops)  # all are noted on trial, too
+        if not memory.is_told:
+            memory.tell_places()
+        run.ops = memory.batch.ops
         engine.begin_call(run, state)
+        state[f.SILENT] = not wanted.generate
         ended = k.call(memory.address, memory.given)
-        while ended == k.WIDE:
-            has_room = memory.widen(state[f.ROWS])
-            ended = k.consolidate(memory.address, memory.given) if has_room else k.MANY
+        if ended == k.WIDE:
+            ended = self._consolidated()
         if FENCED:
             check_fences()
-        if most is not None and not self._is_within(most):
+        if (is_noted or wanted.most is not None) and not self._may_stand(batch, wanted.most):
             return None
         made = b""
         if ended == k.MANY and self.paths is not None:
@@ -191,9 +197,10 @@ class Calls:
         if found is None:
             diff = self._by_blocks(partial(idiffs, batch), seq)
         else:
-            diff = WordsDiff(self.view, found, (idiffs, batch if generate else NO_BATCH), seq)
+            told = batch if wanted.generate else NO_BATCH
+            diff = WordsDiff(self.view, found, (idiffs, told), seq)
         if diff is not None:
-            engine.end_call(run, state)
+            engine.end_call(run, state, is_noted=is_noted)
             self.unnoted += self.ops
             if self.unnoted >= NOTED_OPS:
                 self._note()
@@ -207,10 +214,23 @@ class Calls:
             engine.make_text_room(size, count)
         self.memory.enter_texts(texts)
 
-    def _is_within(self, most: int) -> bool:
-        """True if all ops were carried out, and no more paths than that came of them."""
-        are_done = self.state[f.CURSOR] == self.state[f.OP_COUNT]
-        return are_done and self.engine.memory.filling.count() <= most
+    def _may_stand(self, batch: RowBatch, most: int | None) -> bool:
+        """True if a call surely made no more paths than that, and no key twice."""
+        engine, ops = self.engine, self.state[f.OP_COUNT]
+        is_keyed = any(each[1] in self.keyed for each in batch.parts)
+        if (is_keyed or most is not None) and self.state[f.CURSOR] < ops:
+            return False
+        if most is not None and engine.memory.filling.count() > most:
+            return False
+        return not (is_keyed and engine.keys.have_twice(self.run.ops[:ops]))
+
+    def _consolidated(self) -> int:
+        """Finish a call with more room; MANY if there is none."""
+        memory, ended = self.memory, k.WIDE
+        while ended == k.WIDE:
+            has_room = memory.widen(self.state[f.ROWS])
+            ended = k.consolidate(memory.address, memory.given) if has_room else k.MANY
+        return ended
 
     def _by_rows(self, paths: PathRows) -> tuple[int, bytes]:
         """Finish a call by rows; MANY if it takes columns. Also give the texts that were made."""

@@ -30,8 +30,8 @@ CLASH, MANY, WIDE = 3, 4, 5  # how a call ends besides DONE and MISSED
 C_ST, C_STRINGS, C_RUN, C_TOLD, C_TOLD_COUNT = 0, 1, 2, 3, 4
 C_FOLDS = 5  # so many paths at most
 C_BATCH, C_ENTRY_COUNT, C_TEXTS, C_RESULT = 8, 9, 10, 11
-C_FOUND, C_ALIKE, C_HAS_NULL, C_TEXT_BYTES, C_FOLDED, C_SILENT = 12, 13, 14, 15, 16, 17
-HEAD_WORDS = 18
+C_FOUND, C_ALIKE, C_HAS_NULL, C_TEXT_BYTES, C_FOLDED = 12, 13, 14, 15, 16
+HEAD_WORDS = 17
 
 # the parts of a batch, and of the room for a result: their addresses
 B_ENTRIES, B_BASE, B_OPS, B_ALIAS_ROWS = 0, 1, 2, 3
@@ -70,7 +70,6 @@ def call(c: int, given: Words) -> int:
     sto(st, f.OPS, ld(ld(c, C_BATCH), B_OPS))
     sto(st, f.OP_COUNT, ops)
     sto(st, f.PHASE, f.P_START)
-    sto(st, f.SILENT, ld(c, C_SILENT))
     sto(st, f.SINK, 0)
     sto(st, f.ROWS, 0)
     sto(st, f.SEGMENT_COUNT, 0)

@@ -72,6 +72,7 @@ class CallMemory:
         self.words[k.C_TOLD], self.words[k.C_TOLD_COUNT] = self._told.address, len(told)
         self.batch, self.texts = batch_room(FIRST_WORDS), text_room(FIRST_BYTES)
         self.result = self._result_room(FIRST_PATHS, FIRST_BYTES)
+        self.is_told = False  # to the kernel, where they are
 
     def tell_places(self) -> None:
         """Tell the kernel where batch, texts and result are."""
@@ -79,11 +80,12 @@ class CallMemory:
         words[k.C_BATCH] = self.batch.region.address
         words[k.C_TEXTS] = self.texts.region.address
         words[k.C_RESULT] = self.result.region.address
+        self.is_told = True
 
     def enter_texts(self, texts: bytes) -> None:
         """Lay a batch's texts where the kernel reads them."""
         if len(texts) > self.texts.size:
-            self.texts = text_room(2 * len(texts))
+            self.is_told, self.texts = False, text_room(2 * len(texts))
         self.texts.data[: len(texts)] = texts
 
     def widen(self, paths: int) -> bool:
@@ -92,14 +94,14 @@ class CallMemory:
         if paths > PATHS_MAX or room.size > texts.BLOCK_BYTES:
             return False
         wider = (2 * paths, room.size) if paths > room.paths else (room.paths, 4 * room.size)
-        self.result = self._result_room(*wider)
+        self.is_told, self.result = False, self._result_room(*wider)
         self.tell_places()
         return True
 
     def shrink(self) -> None:
         """Give back what long texts of a result took."""
         if self.result.size > BYTES_KEPT:
-            self.result = self._result_room(FIRST_PATHS, FIRST_BYTES)
+            self.is_told, self.result = False, self._result_room(FIRST_PATHS, FIRST_BYTES)
 
     def _result_room(self, paths: int, size: int) -> ResultRoom:
         told, slots = max(1, self.words[k.C_TOLD_COUNT]), max(16, 8 * paths)

@@ -112,12 +112,16 @@ class Carrying:
 
     def _end(self, work: Work, ops: Words, matrices: tuple[Words, ...]) -> None:
         """End a batch: bring up to date what is derived from its rows."""
-        work.noted = IN_PART
-        self._note(ops, matrices)
-        work.noted = ALL
+        self._note_once(work, ops, matrices)
         if len(ops) >= MANY_OPS:
             self.memory.release()
         work.is_whole = True
+
+    def _note_once(self, work: Work, ops: Words, matrices: tuple[Words, ...]) -> None:
+        """Keep up what is derived from the rows; an interrupt leaves it made in part."""
+        work.noted = IN_PART
+        self._note(ops, matrices)
+        work.noted = ALL
 
     def _note(self, ops: Words, matrices: tuple[Words, ...]) -> None:
         """Keep up what is derived from the rows; here that is nothing."""
@@ -197,8 +201,10 @@ class Carrying:
         self._under_way = run
         run.carried = None
 
-    def end_call(self, run: Run, state: memoryview) -> None:
-        """End a batch that a compiled call has carried out."""
+    def end_call(self, run: Run, state: memoryview, *, is_noted: bool) -> None:
+        """End a batch that a compiled call has carried out, and whose tables may have indexes."""
+        if is_noted:
+            self._note_once(self.work, run.ops[: state[f.CURSOR]], run.matrices)
         run.carried, self._under_way = state[f.CURSOR], None
         self.memory.filling.end()
         self.work.is_whole = True

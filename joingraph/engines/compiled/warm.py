@@ -83,7 +83,7 @@ def use_every_kernel() -> None:
             ("delete", "a", [(2, None)]),
         ]
         graph.apply(read_batch(changes, view.tables), skip=True, generate=True)
-    calls = CompiledEngine(view.plan, "exact").calls(view.tables)
+    calls = CompiledEngine(view.plan, "exact", ("c",)).calls(view.tables)
     few = calls.read([("insert", *each) for each in ROWS.items()])
     assert few is not None, "a call takes such rows"
     calls.carry_out(few, not_asked, 1)

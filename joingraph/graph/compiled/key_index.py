@@ -10,7 +10,7 @@ What a batch does to keys before it is carried out is kept apart (`RunningKeys`)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -56,11 +56,19 @@ class KeyTable(RecordTable):
 
     def note(self, alias: int, ops: Words) -> None:
         """Take note of ops that were carried out; the rows they point to are lent."""
+        self._do(note_ops, alias, ops)
+
+    def has_twice(self, alias: int, ops: Words) -> bool:
+        """True if a row comes with one of some ops while another has its key; nothing is noted."""
+        return bool(self._do(have_twice, alias, ops))
+
+    def _do(self, kernel: Callable[[int, Words], object], alias: int, ops: Words) -> object:
+        """Call a kernel that goes through the ops of an alias."""
         key = np.zeros(len(self.places), np.int64)
         with lent(ops, key, self.places):
             args = [ops.ctypes.data, len(ops), alias, self.width]
             args += [self.places.ctypes.data, len(self.places), key.ctypes.data]
-            note_ops(self.descriptor.address, np.array(args))
+            return kernel(self.descriptor.address, np.array(args))
 
 
 class Keys:
@@ -94,6 +102,10 @@ class Keys:
         """Take note of ops that were carried out."""
         for alias, table in self.of.items():
             table.note(alias, ops)
+
+    def have_twice(self, ops: Words) -> bool:
+        """True if a row came with one of some ops while another had its key; nothing is noted."""
+        return any(table.has_twice(alias, ops) for alias, table in self.of.items())
 
     def given(self, alias: int, keys: pa.Table) -> Words:
         """Turn keys that a caller gave into words as an alias keeps them."""
@@ -191,24 +203,66 @@ def find_rows(vd: int, args: Words) -> None:
 @kernel
 def note_ops(vd: int, args: Words) -> None:
     """Drop the keys of rows that went, and put those of rows that came."""
-    ops, count, alias, width = args[0], args[1], args[2], args[3]
-    places, length, key = args[4], args[5], args[6]
-    for at in range(count):
-        op = ops + at * (f.OP_WORDS * 8)
-        if ld(op, f.O_ALIAS) != alias:
-            continue
-        kind, row = ld(op, f.O_KIND), ld(op, f.O_ROW)
-        if kind in (f.DELETE, f.UPDATE, f.MOVE):
-            gather_words(row, places, key, length)
-            record = find(vd, key)
-            if record:
-                drop(vd, record)
-        if kind in (f.UPDATE, f.MOVE):
-            row += width * 8
-        if kind in (f.INSERT, f.UPDATE, f.MOVE):
-            gather_words(row, places, key, length)
-            record = put(vd, key)
-            copy_words(row, record + length * 8, width)
+    for at in range(args[1]):
+        op = args[0] + at * (f.OP_WORDS * 8)
+        exchange(vd, row_that_went(op, args), row_that_came(op, args), args)
+
+
+@kernel
+def have_twice(vd: int, args: Words) -> bool:
+    """True if a row came while another had its key; what is noted to find out is taken back."""
+    noted = 0
+    while noted < args[1] and is_alone(vd, args[0] + noted * (f.OP_WORDS * 8), args):
+        op = args[0] + noted * (f.OP_WORDS * 8)
+        exchange(vd, row_that_went(op, args), row_that_came(op, args), args)
+        noted += 1
+    for at in range(noted - 1, -1, -1):
+        op = args[0] + at * (f.OP_WORDS * 8)
+        exchange(vd, row_that_came(op, args), row_that_went(op, args), args)
+    return bool(noted < args[1])
+
+
+@kernel
+def is_alone(vd: int, op: int, args: Words) -> bool:
+    """True if no row has the key of the one that comes, but for the one that goes for it."""
+    went, came = row_that_went(op, args), row_that_came(op, args)
+    held = find_row(vd, came, args) if came else 0
+    return held == 0 or (went != 0 and find_row(vd, went, args) == held)
+
+
+@kernel
+def exchange(vd: int, went: int, came: int, args: Words) -> None:
+    """Drop a row's key, and put another's; 0 is no row."""
+    held = find_row(vd, went, args) if went else 0
+    if held:
+        drop(vd, held)
+    if came:
+        gather_words(came, args[4], args[6], args[5])
+        record = put(vd, args[6])
+        copy_words(came, record + args[5] * 8, args[3])
+
+
+@small
+def row_that_went(op: int, args: Words) -> int:
+    """Return the row that an op of the alias takes away, or 0."""
+    is_felt = ld(op, f.O_ALIAS) == args[2] and ld(op, f.O_KIND) >= f.DELETE
+    return ld(op, f.O_ROW) if is_felt else 0
+
+
+@small
+def row_that_came(op: int, args: Words) -> int:
+    """Return the row that an op of the alias brings, or 0; it lies behind the one that goes."""
+    kind = ld(op, f.O_KIND)
+    if ld(op, f.O_ALIAS) != args[2] or kind == f.DELETE or kind == f.NOTHING:
+        return 0
+    return ld(op, f.O_ROW) + (args[3] * 8 if kind >= f.UPDATE else 0)
+
+
+@small
+def find_row(vd: int, row: int, args: Words) -> int:
+    """Return the record of a row's key, or 0."""
+    gather_words(row, args[4], args[6], args[5])
+    return find(vd, args[6])
 
 
 @small

@@ -6,21 +6,24 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter, defaultdict
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from joingraph import JoinGraph
-from tests import first
+from joingraph import JoinGraph, ViewDiff
+from tests import ENGINES, LOOKAHEADS, first
 from tests.bags import bag
 from tests.oracle.__main__ import main
 from tests.oracle.case import Entry
 from tests.oracle.generate import case, drawn
-from tests.oracle.run import Disagreement, Runner
+from tests.oracle.run import BY_CALL, TOGETHER, Disagreement, Runner
 from tests.oracle.search import search
 
 CASES = 2000
@@ -55,6 +58,61 @@ def test_cases_that_hypothesis_builds_agree_too(examples: int) -> None:
         Runner(drawn(random, seed=0)).run()
 
     agrees()
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_every_engine_is_given_each_batch_in_every_form(
+    together: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As its graphs see it: singly, as tuples and as Arrow tables; in time in every mode."""
+    taken, apply = defaultdict[JoinGraph, list[list[Any]]](list), JoinGraph.apply
+
+    def seen(graph: JoinGraph, batch: list[Any]) -> ViewDiff:
+        taken[graph].append(batch)
+        return apply(graph, batch)
+
+    monkeypatch.setattr(JoinGraph, "apply", seen)
+    found = Counter[tuple[str, str, str]]()
+    for seed in range(8):
+        feed = case(seed, 20)
+        runner = Runner(replace(feed, batches=(), last=None), together=together)
+        runner.run()
+        for number, batch in enumerate(feed.batches):
+            taken.clear()
+            runner.step(number, replace(batch, missing=None))
+            if sum(len(entry.rows) for entry in batch.entries) > 1:
+                given = {key: form_of(taken[graph]) for key, graph in runner.graphs.items()}
+                found.update((*key, form) for key, form in given.items())
+                for engine in ENGINES[1:] if together else ENGINES:
+                    assert set(FORMS) <= {form for key, form in given.items() if key[0] == engine}
+    graphs = {(engine, mode) for engine, mode, _ in found}
+    assert {engine for engine, _ in graphs} == {TOGETHER if together else "reference", "compiled"}
+    assert {mode for engine, mode in graphs if engine == "compiled"} == set(LOOKAHEADS)
+    assert all(found[engine, mode, form] for engine, mode in graphs for form in FORMS), found
+
+
+FORMS = ("singly", "tuples", "arrow")
+
+
+def form_of(batches: list[list[Any]]) -> str:
+    """Name the form of input of what one batch of several diffs was given as."""
+    sides = [side for batch in batches for _, _, *sides in batch for side in sides]
+    if all(isinstance(side, pa.Table) for side in sides):
+        return "arrow"
+    if not all(type(row) is tuple for side in sides for row in side):
+        return "mixed"
+    is_cut = all(len(batch) == 1 for batch in batches) and all(len(side) == 1 for side in sides)
+    return "singly" if is_cut else "tuples" if len(batches) == 1 else "neither"
+
+
+@pytest.mark.parametrize(("together", "compiled"), [(False, 1 / 2), (True, 4 / 5)])
+def test_tuples_are_carried_out_by_compiled_calls(together: bool, compiled: float) -> None:
+    """All but few of those that the compiled graphs are given; else calls would go untested."""
+    inputs = search(range(20), together=together).inputs
+    for form in ("singly", "tuples"):
+        assert inputs[form + BY_CALL] > 0.8 * compiled * inputs[form] > 50, inputs
+    assert inputs["mixed"] > inputs["mixed" + BY_CALL] > 0, inputs
+    assert inputs["arrow"] > 50
 
 
 def test_a_seed_always_gives_the_same_case() -> None:

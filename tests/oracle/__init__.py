@@ -6,7 +6,7 @@ fragments.py random expressions and conditions over the columns in sight
 views.py     random views
 feeds.py     random batches over a model of the base tables
 generate.py  case(seed)
-ask.py       how a case is handed to joingraph: rows as tuples, dicts or Arrow tables
+ask.py       how a case is handed to joingraph: in which form of input
 judges.py    DuckDB and SQLite, which say what the view should hold
 run.py       one case against every form of the graph and every look-ahead mode
 search.py    many seeds; what went wrong, told with its replay

@@ -4,7 +4,10 @@
     python -m tests.oracle --forms --cases 2000 --batches 60 --json forms.json
     python -m tests.oracle --replay 1234
 
-A step is one batch, compared in full on every form of the graph in every look-ahead mode; with
+A step is one batch, compared in full on every form of the graph in every look-ahead mode, and given
+singly (each base diff a batch of its own), as tuples, as Arrow tables and as a mixture: each engine
+gets it in all four, each mode in one of them, dealt anew by the seed. What is printed at the end
+says how many batches were given in which form, and how many one compiled call carried out; with
 --forms in every form of view diffs, and every way of reading, on one form of the graph.
 """
 
@@ -14,6 +17,7 @@ import argparse
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -34,6 +38,7 @@ class Run(NamedTuple):
     steps: int
     wrong: int
     seconds: float
+    inputs: Counter[str]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,19 +48,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found = search_of(asked)([asked.replay])
         print("\n\n".join(found.failures) or f"seed {asked.replay}: no disagreement")
         return 1 if found.failures else 0
-    run, start, where = Run(0, 0, 0, 0.0), time.perf_counter(), machine()
+    run, start, where = Run(0, 0, 0, 0.0, Counter()), time.perf_counter(), machine()
     chunks = list(chunked(asked.seed, asked.cases))
     for chunk, found in zip(chunks, in_jobs(search_of(asked), chunks, asked.jobs), strict=True):
         for failure in found.failures:
             print(f"\n{failure}")
         wrong, seconds = run.wrong + len(found.failures), time.perf_counter() - start
-        run = Run(run.cases + len(chunk), run.steps + found.steps, wrong, seconds)
+        inputs = run.inputs + found.inputs
+        run = Run(run.cases + len(chunk), run.steps + found.steps, wrong, seconds, inputs)
         show_progress(run.steps, seconds, run.cases / asked.cases)
         if asked.json:
             write_result(asked, run, where)
     print(
         f"\n{run.cases} cases, {run.steps} steps, {run.wrong} disagreements in {run.seconds:.0f} s"
     )
+    for form, count in sorted(run.inputs.items()):
+        print(f"given {form}: {count:,} batches")
     return 1 if run.wrong else 0
 
 
@@ -119,6 +127,7 @@ def write_result(asked: argparse.Namespace, run: Run, where: Mapping[str, str]) 
         "batches_max": asked.batches,
         **({"forms": True} if asked.forms else {"together": asked.together}),
         "steps": run.steps,
+        **({} if asked.forms else {"inputs": run.inputs}),
         "disagreements": run.wrong,
         "seconds": round(run.seconds, 1),
         "jobs": asked.jobs,

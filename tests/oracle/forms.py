@@ -26,7 +26,7 @@ from tests.oracle.forms_why import (
     check_why,
     check_why_not,
 )
-from tests.oracle.judges import ArrowJudge, Model
+from tests.oracle.judges import DuckJudge, Model
 from tests.oracle.keyed import KeyedCase
 
 
@@ -39,7 +39,7 @@ class FormsRunner:
         view = jg.View(self.case.view.sql, tables=keyed.tables, dialect="duckdb")
         look = self.random.choice(LOOKAHEADS)
         self.graph = jg.JoinGraph(view, engine=engine, lookahead=look, key_index=list(self.keys))
-        self.judge = ArrowJudge(self.case)
+        self.judge = DuckJudge(self.case)
         self.model = Model(self.case, [self.judge])
         self.reader = Reader(self.graph, self.random)
 

@@ -29,7 +29,7 @@ def search_forms(
         wrong = failure(keyed, engine)
         if wrong is not None:
             failures.append(told(keyed, wrong, batches_max, engine))
-    return Found(steps, failures)
+    return Found(steps, failures, Counter())
 
 
 def failure(keyed: KeyedCase, engine: str) -> Exception | None:

@@ -1,5 +1,7 @@
 """One case against every form of the graph and every look-ahead mode.
 
+Each batch is given to one look-ahead mode of an engine singly, to one as tuples, to one as Arrow
+tables and to one as a mixture (ask.py), dealt anew by the case's seed: all must make the same rows.
 After every batch, for each graph: its rows pair up and fold to its net; applied to the view before
 they give what the judges compute from scratch; scan and count give that too; check passes.
 A batch that cannot be applied (a row that is not there, an overflow) leaves everything as it was.
@@ -10,19 +12,22 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import cycle
 from random import Random
 
 import duckdb
 
 import joingraph as jg
+from joingraph.engines.calls.view_rows import WordsDiff
 from tests import ENGINES, LOOKAHEADS
 from tests.bags import Change, bag, difference, fold, pairs, shift
-from tests.oracle.ask import asked, declared, loaded
+from tests.oracle.ask import INPUTS, declared, given, loaded
 from tests.oracle.case import Batch, Case, Entry
 from tests.oracle.judges import Model
 from tests.oracle.together import TogetherEngine
 
 TOGETHER = "reference, all modes together"
+BY_CALL = ", by one compiled call"
 
 
 class Disagreement(Exception):
@@ -32,11 +37,14 @@ class Disagreement(Exception):
 class Runner:
     """All graphs of a case, and the view as the judges see it.
 
-    One graph of a case with a missing row may skip it; some cases feed one more graph diff by diff.
+    One graph of a case with a missing row may skip it. `inputs` counts, by form of input, batches
+    given, and those of them that one compiled call carried out.
     """
 
-    def __init__(self, case: Case, *, together: bool = False) -> None:
-        self.case = case
+    def __init__(
+        self, case: Case, *, together: bool = False, inputs: Counter[str] | None = None
+    ) -> None:
+        self.case, self.inputs = case, Counter[str]() if inputs is None else inputs
         self.model = Model(case)
         self.random = Random(case.seed)
         self.view = jg.View(case.view.sql, tables=declared(case), dialect=case.dialect)
@@ -44,17 +52,11 @@ class Runner:
         self.skips = self.random.choice(LOOKAHEADS) if missing and self.chance(0.5) else ""
         self.graphs = {
             (engine, mode): self.make(engine, mode, "skip" if mode == self.skips else "error")
-            for engine in ENGINES
+            for engine in (ENGINES[1:] if together else ENGINES)
             for mode in LOOKAHEADS
         }
         if together:
-            mode = self.skips or self.random.choice(LOOKAHEADS)
-            self.graphs = {
-                (TOGETHER, self.skips or "all"): self.make_together(),
-                ("compiled", mode): self.make("compiled", mode, "skip" if self.skips else "error"),
-            }
-        one, another = self.random.choice(ENGINES), self.random.choice(LOOKAHEADS)
-        self.single = self.make(one, another, "error") if self.chance(0.25) else None
+            self.graphs[TOGETHER, self.skips or "all"] = self.make_together()
         self.expected: Counter[str] = Counter()
 
     def make(self, engine: str, lookahead: str, on_missing: str) -> jg.JoinGraph:
@@ -79,45 +81,39 @@ class Runner:
         self.model.apply(self.case.load)
         self.expected = self.model.view()
         if self.case.load:
-            for name, graph in self.named():
+            for (engine, mode), graph in self.graphs.items():
                 graph.load(loaded(self.case))
-                compare(graph, self.expected, f"{name}, after the load")
+                compare(graph, self.expected, f"{engine}, look-ahead {mode}, after the load")
         for number, batch in enumerate(self.case.batches):
             self.step(number, batch)
         if self.case.last is not None:
             self.step_that_may_fail(self.case.last)
 
-    def named(self) -> Iterable[tuple[str, jg.JoinGraph]]:
-        """Name every graph for a message."""
-        for (engine, mode), graph in self.graphs.items():
-            yield f"{engine}, look-ahead {mode}", graph
-        if self.single is not None:
-            yield "diff by diff", self.single
+    def dealt(self) -> Iterable[tuple[str, str, str, jg.JoinGraph]]:
+        """Deal forms of input to the graphs; any four in a row get all four forms."""
+        forms = cycle(self.random.sample(INPUTS, len(INPUTS)))
+        for form, ((engine, mode), graph) in zip(forms, self.graphs.items(), strict=False):
+            yield form, mode, f"{engine}, look-ahead {mode}, given {form}", graph
 
     def step(self, number: int, batch: Batch) -> None:
         """Apply one batch to everything and compare."""
         self.model.apply(batch.entries)
         before, self.expected = self.expected, self.model.view()
         outcomes: list[Counter[str]] = []
-        for (engine, mode), graph in self.graphs.items():
-            where = f"{engine}, look-ahead {mode}, batch {number}"
-            if batch.missing is not None and mode != self.skips:
-                self.refuse(graph, batch, before, where)
-            entries = batch.bad_entries if batch.missing and mode == self.skips else batch.entries
-            changes = self.apply(graph, entries, where)
+        for form, mode, name, graph in self.dealt():
+            where = f"{name}, batch {number}"
+            entries = batch.entries
+            if batch.missing is not None and mode == self.skips:
+                entries = batch.bad_entries
+            elif batch.missing is not None:
+                bad = (batch.missing,) if form == "singly" else batch.bad_entries
+                self.refuse(graph, bad, form, f"{where}: {batch.missing}")
+                compare(graph, before, f"{where}, after a refused batch")
+            changes = self.apply(graph, entries, form, where)
             check_changes(changes, before, self.expected, where)
             compare(graph, self.expected, where)
             outcomes.append(changes_bag(changes))
             agree(outcomes[-1], outcomes[0], f"{where}: other rows than the first graph's")
-        if self.single is not None:
-            self.step_diff_by_diff(self.single, batch, outcomes[0])
-
-    def step_diff_by_diff(self, graph: jg.JoinGraph, batch: Batch, outcome: Counter[str]) -> None:
-        """Apply the diffs of a batch one by one: the rows must be the same."""
-        parts = [part for entry in batch.entries for part in entry.diffs()]
-        changes = [row for part in parts for row in self.apply(graph, [part], "diff by diff")]
-        agree(changes_bag(changes), outcome, f"{batch}: other rows diff by diff than at once")
-        compare(graph, self.expected, "diff by diff")
 
     def step_that_may_fail(self, batch: Batch) -> None:
         """Apply a batch with huge numbers: where the judge overflows, so must every graph.
@@ -131,10 +127,10 @@ class Runner:
             after = self.model.view()
         except duckdb.Error:
             after = None
-        for name, graph in self.named():
+        for form, _, name, graph in self.dealt():
             where = f"{name}, the last batch"
             try:
-                changes = self.apply(graph, batch.entries, where)
+                changes = self.apply(graph, batch.entries, form, where)
             except jg.DiffError:
                 compare(graph, before, f"{where}, refused")
                 continue
@@ -142,24 +138,30 @@ class Runner:
                 raise Disagreement(f"{where}: the judge fails, and the graph does not")
             check_changes(changes, before, after, where)
 
-    def apply(self, graph: jg.JoinGraph, entries: Iterable[Entry], where: str) -> list[Change]:
-        """Apply a batch; give its view diffs, which must fold to its net."""
-        diff = graph.apply(asked(self.random, self.model.tables, entries))
-        rows, net = diff.rows(), diff.net()
-        folded = fold(rows)
-        agree(fold(net), folded, f"{where}: net is not rows folded")
-        if len(net) != len(folded) or any(kind.startswith("update") for kind, _, _ in net):
-            raise Disagreement(f"{where}: net is not folded: {net}")
-        return rows
+    def apply(
+        self, graph: jg.JoinGraph, entries: Sequence[Entry], form: str, where: str
+    ) -> list[Change]:
+        """Give entries in a form of input; each view diff must fold to its net."""
+        changes: list[Change] = []
+        for batch in given(self.random, self.model.tables, entries, form):
+            diff = graph.apply(batch)
+            self.inputs[form] += 1
+            self.inputs[form + BY_CALL] += isinstance(diff, WordsDiff)
+            rows, net = diff.rows(), diff.net()
+            folded = fold(rows)
+            agree(fold(net), folded, f"{where}: net is not rows folded")
+            if len(net) != len(folded) or any(kind.startswith("update") for kind, _, _ in net):
+                raise Disagreement(f"{where}: net is not folded: {net}")
+            changes += rows
+        return changes
 
-    def refuse(self, graph: jg.JoinGraph, batch: Batch, before: Counter[str], where: str) -> None:
-        """Apply a batch with a row that is not there: refused, and nothing changed."""
+    def refuse(self, graph: jg.JoinGraph, entries: Sequence[Entry], form: str, where: str) -> None:
+        """Give entries of which one removes a row that is not there: they must be refused."""
         try:
-            self.apply(graph, batch.bad_entries, where)
+            self.apply(graph, entries, form, where)
         except jg.DiffError:
-            compare(graph, before, f"{where}, after a refused batch")
-        else:
-            raise Disagreement(f"{where}: {batch.missing} is not there and was not refused")
+            return
+        raise Disagreement(f"{where} is not there and was not refused")
 
 
 def check_changes(

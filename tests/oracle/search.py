@@ -6,6 +6,7 @@ import datetime as dt
 import platform
 import subprocess
 import traceback
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -22,30 +23,33 @@ BATCHES_MAX = 6
 
 
 class Found(NamedTuple):
-    """What a search did: how many steps, and the disagreements in words."""
+    """What a search did: how many steps, the disagreements in words, batches by form of input."""
 
     steps: int
     failures: list[str]
+    inputs: Counter[str]
 
 
 def search(
     seeds: Iterable[int], batches_max: int = BATCHES_MAX, *, together: bool = False
 ) -> Found:
     """Run the cases of some seeds, with all look-ahead modes on one graph if `together`."""
-    steps, failures = 0, []
+    found = Found(0, [], Counter())
     for seed in seeds:
         asked = case(seed, batches_max)
-        steps += asked.steps
-        wrong = failure(asked, together=together)
+        found = found._replace(steps=found.steps + asked.steps)
+        wrong = failure(asked, together=together, inputs=found.inputs)
         if wrong is not None:
-            failures.append(told(asked, failure(asked) or wrong, batches_max))
-    return Found(steps, failures)
+            found.failures.append(told(asked, failure(asked) or wrong, batches_max))
+    return found
 
 
-def failure(asked: Case, *, together: bool = False) -> BaseException | None:
+def failure(
+    asked: Case, *, together: bool = False, inputs: Counter[str] | None = None
+) -> BaseException | None:
     """Run a case; give what went wrong. Any error at all is wrong: the case is in the language."""
     try:
-        Runner(asked, together=together).run()
+        Runner(asked, together=together, inputs=inputs).run()
     except NotThere:
         raise
     except Exception as error:  # noqa: BLE001 (whatever it is, it is what we search for)

@@ -20,6 +20,7 @@ from joingraph.api.durability import Durability
 from joingraph.api.subscription import Subscription
 from joingraph.engines.streaming import Stream, do_nothing, one_table
 from joingraph.storage import live_graph
+from joingraph.storage.disk import files
 from joingraph.storage.live_graph import LiveGraph
 from tests import ENGINES
 from tests.crash import interrupts
@@ -79,6 +80,28 @@ def test_random_calls_are_interrupted_at_random_moments(
     monkeypatch.setattr(interrupts.log, "SEGMENT_BYTES", interrupts.SEGMENT_BYTES)
     seen = interrupts.run(60, 17, engine, durable=is_durable)
     assert seen["before"] and seen["before"] + seen["after"] + seen["refused"] >= 60
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_view_diffs_of_a_segment_whose_removal_was_interrupted_are_those_of_the_snapshot(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A segment is gone, and the log does not know it yet: a rebuild once was refused so."""
+    graph = made(engine, tmp_path)
+    graph.load({"follower": [(1, 5), (1, 5)]})
+    rows = graph.apply(BATCH, source="feed", position=1).rows()
+
+    def remove(path: Path) -> None:
+        path.unlink()
+        raise Interrupted
+
+    with monkeypatch.context() as patch, pytest.raises(Interrupted):
+        patch.setattr(files, "try_unlink", remove)
+        graph.snapshot()
+    assert graph.apply(BATCH, source="feed", position=1).rows() == rows
+    graph.rebuild(VIEW)
+    assert graph.apply(BATCH, source="feed", position=1).rows() == rows
+    graph.close()
 
 
 @pytest.mark.parametrize("engine", ENGINES)

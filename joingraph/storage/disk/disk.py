@@ -179,9 +179,9 @@ class Disk:
         name = f"{ANSWER}{number}"
         if number in self._remade:
             return self._remade[number]
+        if name in self.found:  # which is there still when a segment is gone, but not yet noted so
+            return self._answer(name)
         if number not in self._answers:
-            if name in self.found:
-                return self._answer(name)
             raise StoreError(
                 f"the view diffs of record {number} are no longer kept in {self.folder.path}:"
                 " a snapshot was made since, and no subscriber was waiting for them"
@@ -194,8 +194,6 @@ class Disk:
         except Stale as error:
             if self.log is not None:
                 raise
-            if name in self.found:  # which stays, while the writer removes the log's segments
-                return self._answer(name)
             raise Stale(
                 f"the view diffs of record {number} are not in the log of {self.folder.path} any"
                 " more: its subscribers have them, or are gone; refresh the graph, or open it again"

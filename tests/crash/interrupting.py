@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from types import FrameType
+from types import CodeType, FrameType
 
 import joingraph as jg
 
@@ -45,15 +45,19 @@ class Steps:
     """Counts the steps of a call, and raises at some of them.
 
     A step is a place where Python looks for signals: a function that begins, or one of C that has
-    ended.
+    ended. `since` is the code of a function from whose beginning on they are counted.
     """
 
-    def __init__(self, at: Sequence[int], error: type[BaseException]) -> None:
-        self.at, self.taken, self.error = list(at), 0, error
+    def __init__(
+        self, at: Sequence[int], error: type[BaseException], since: CodeType | None
+    ) -> None:
+        self.at, self.taken, self.error, self.since = list(at), 0, error, since
 
     def __call__(self, frame: FrameType, event: str, given: object) -> None:
         """Take one step."""
-        if event in ("call", "c_return"):
+        if self.since is frame.f_code:
+            self.since = None
+        if self.since is None and event in ("call", "c_return"):
             self.taken += 1
             if self.at and self.taken > self.at[0]:
                 del self.at[0]
@@ -62,10 +66,13 @@ class Steps:
 
 @untraced()
 def stepped(
-    do: Callable[[], object], at: Sequence[int], error: type[BaseException] = Interrupted
+    do: Callable[[], object],
+    at: Sequence[int],
+    error: type[BaseException] = Interrupted,
+    since: CodeType | None = None,
 ) -> tuple[int, float]:
     """Interrupt a call at some of its steps; gives how often, and how many steps it took."""
-    steps = Steps(sorted(at), error)
+    steps = Steps(sorted(at), error, since)
     try:
         sys.setprofile(steps)
         do()

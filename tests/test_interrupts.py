@@ -18,6 +18,7 @@ import joingraph as jg
 from joingraph.api import writes
 from joingraph.api.durability import Durability
 from joingraph.api.subscription import Subscription
+from joingraph.engines.calls.calls import Calls
 from joingraph.engines.streaming import Stream, do_nothing, one_table
 from joingraph.storage import live_graph
 from joingraph.storage.disk import files
@@ -78,8 +79,11 @@ def test_random_calls_are_interrupted_at_random_moments(
     engine: str, is_durable: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(interrupts.log, "SEGMENT_BYTES", interrupts.SEGMENT_BYTES)
+    carry_out = Mock(side_effect=Calls.carry_out, autospec=True)
+    monkeypatch.setattr(Calls, "carry_out", lambda *given: carry_out(*given))
     seen = interrupts.run(60, 17, engine, durable=is_durable)
     assert seen["before"] and seen["before"] + seen["after"] + seen["refused"] >= 60
+    assert (carry_out.call_count > 5) == (engine == "compiled"), "few rows are one compiled call"
 
 
 @pytest.mark.parametrize("engine", ENGINES)

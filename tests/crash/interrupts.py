@@ -3,8 +3,10 @@
     python -m tests.crash.interrupts --interrupts 10000 --seed 1
 
 An interrupt is an exception of a signal handler (`signal`), or one that is raised where Python
-could run such a handler, at the n-th call or return of a function (`step`); sometimes a second one
-follows, in the middle of what the first one set off. Beside the graph runs a mirror that is never
+could run such a handler, at the n-th call or return of a function (`step`); some are counted from
+the beginning of a commit on, in which a record is written and then noted. Sometimes a second one
+follows, in the middle of what the first one set off. Batches are Arrow tables, or tuples: these are
+one compiled call where no column has an index. Beside the graph runs a mirror that is never
 interrupted. After each interrupt the graph equals the mirror before the call or after it, in view,
 number, positions and what its subscriber is told; or it refuses to answer by name, which a graph
 in memory may do after a second interrupt only. Its folder always opens.
@@ -30,10 +32,12 @@ import joingraph as jg
 from joingraph.api.subscription import Subscription
 from joingraph.engines.compiled.warm import use_every_kernel
 from joingraph.storage.disk import log
+from joingraph.storage.journal import Journal
 from tests import ENGINES, LOOKAHEADS
 from tests.bags import bag, fold
 from tests.crash.interrupting import RAISED, signalled, stepped
 from tests.crash.record import add_option, record
+from tests.few_rows import by_column
 
 TABLES = {
     "follower": "CREATE TABLE follower (author BIGINT, fan BIGINT)",
@@ -52,6 +56,9 @@ SEGMENT_BYTES = 4_000  # so that the log goes on in a new file every few batches
 CALLS_MAX = 60  # of one graph
 AGAIN = 0.2  # of the interrupts, that more follow
 MORE_MAX = 5
+EARLY = 0.5  # of the interrupts by step, that come early: a call of few rows has few steps
+COMMITS = 0.25  # of the interrupts by step, that come amid a commit or soon after it
+COMMIT_STEPS = 80
 FORMS = ("rows", "idiffs", "factorised")
 
 
@@ -75,7 +82,8 @@ class Case:
         self.sql = chance.choice(list(VIEWS.values()))
         tables = {name: text for name, text in TABLES.items() if f" {name} " in self.sql}
         self.view = jg.View(self.sql, tables)
-        keyed = ["tweet"] if "tweet" in tables and chance.random() < 0.4 else []
+        self.has_indexes = chance.random() < 0.5
+        keyed = ["tweet"] if self.has_indexes and "tweet" in tables else []
         options = {"key_index": keyed, "on_missing": chance.choice(["error", "quarantine"])}
         self.durability = chance.choice(["fsync", "os", "none"])
         lookahead = chance.choice(["auto", *LOOKAHEADS])
@@ -118,12 +126,13 @@ class Case:
             found.append(("insert", "tweet", [(0, -self.number, "bad", 0)]))
         if chance.random() < 0.1:
             found.append(("delete", "follower", [(99, 99)]))
-        return found
+        return by_column(found, self.view) if chance.random() < 0.3 else found
 
     def call(self) -> Call:
         """Choose what is done next."""
         chance, rows = self.chance, {name: list(held) for name, held in self.rows.items()}
-        kind = chance.choice(["change"] * 6 + ["trial", "expire", "index", "read", "load", "other"])
+        kinds = ["trial", "expire", "read", "load", "other", *["index"] * self.has_indexes]
+        kind = chance.choice(["change"] * 6 + kinds)
         if kind == "expire":
             fan = chance.randrange(6)
             rows["follower"] = [row for row in rows["follower"] if row[1] != fan]
@@ -286,8 +295,13 @@ class Case:
         key, error = (self.graph_kind, call.name), self.chance.choice(RAISED)
         more = self.chance.randint(1, MORE_MAX) if self.chance.random() < AGAIN else 0
         by_signal = self.chance.random() < 0.4
+        if not by_signal and self.chance.random() < COMMITS:
+            wanted = [self.chance.randrange(COMMIT_STEPS) for _ in range(1 + more)]
+            return stepped(lambda: call.do(self.graph), wanted, error, Journal.commit.__code__)[0]
         known = TIMES if by_signal else STEPS
-        at = self.chance.uniform(0, 1.1 * known.get(key, 0))
+        most = 1.1 * known.get(key, 0)
+        is_early = not by_signal and self.chance.random() < EARLY
+        at = max(1.0, most) ** self.chance.random() if is_early else self.chance.uniform(0, most)
         if by_signal:
             came, took = signalled(lambda: call.do(self.graph), at, more, error)
         else:

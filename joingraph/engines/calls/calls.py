@@ -188,23 +188,26 @@ class Calls:
             check_fences()
         if (is_noted or wanted.most is not None) and not self._may_stand(batch, wanted.most):
             return None
-        made = b""
-        if ended == k.MANY and self.paths is not None:
-            ended, made = self._by_rows(self.paths)
-        if ended not in (f.DONE, k.MANY):
-            return None
-        found = self._found(made) if ended == f.DONE else None
-        if found is None:
-            diff = self._by_blocks(partial(idiffs, batch), seq)
-        else:
-            told = batch if wanted.generate else NO_BATCH
-            diff = WordsDiff(self.view, found, (idiffs, told), seq)
+        diff = self._told(ended, (idiffs, batch if wanted.generate else NO_BATCH), seq)
         if diff is not None:
             engine.end_call(run, state, is_noted=is_noted)
             self.unnoted += self.ops
             if self.unnoted >= NOTED_OPS:
                 self._note()
         return diff
+
+    def _told(self, ended: int, idiffs: tuple[IdiffsOf, RowBatch], seq: int) -> ViewDiff | None:
+        """Return the view diff of a call that has ended so; None: undo it."""
+        made = b""
+        if ended == k.MANY and self.paths is not None:
+            ended, made = self._by_rows(self.paths)
+        if ended not in (f.DONE, k.MANY):
+            return None
+        found = self._found(made) if ended == f.DONE else None
+        if found is not None:
+            return WordsDiff(self.view, found, idiffs, seq)
+        of, batch = idiffs
+        return self._by_blocks(partial(of, batch), seq)
 
     def _enter_texts(self, texts: bytes) -> None:
         """Make room for the texts of the batch that was read, and lay them where calls read."""

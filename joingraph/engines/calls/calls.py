@@ -117,19 +117,19 @@ class Calls:
         for entry in batch:
             if type(entry) is not tuple or len(entry) < 3 or type(entry[1]) is not str:
                 raise UnfitError
-            operation, name, *sides = entry
+            operation, name, rows = entry[0], entry[1], entry[-1]
             kind = KINDS.get(operation) if type(operation) is str else None
-            if len(sides) != (2 if kind == f.UPDATE else 1) or kind is None:
+            if len(entry) != (4 if kind == f.UPDATE else 3) or kind is None:
                 raise UnfitError
             table = known.get(name) or self._settled(name)
-            rows = sides[-1] if type(sides[-1]) is list else table.listed(sides[-1])
+            rows = rows if type(rows) is list else table.listed(rows)
             count, is_by_column = len(rows), is_by_column or type(rows) is pa.Table
             words += count * table.words_max + k.ENTRY_WORDS
             if words > most:
                 raise RoomError(words)
             pre = post = base + at  # of one side, the other is not read
             if kind == f.UPDATE:
-                old = sides[0] if type(sides[0]) is list else table.listed(sides[0])
+                old = entry[2] if type(entry[2]) is list else table.listed(entry[2])
                 if len(old) != count:
                     raise UnfitError
                 at = table.enter(old, area, at)

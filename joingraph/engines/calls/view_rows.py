@@ -57,6 +57,7 @@ class ViewRows:
         self.words = len(self.told)
         self.step = self.words + k.META_WORDS
         self.size = 8 * self.step
+        self.slices = [slice(at, None, self.step) for at in range(self.step)]
         self.readers = [reader_of(each) for each in columns]
         known = [(at, each) for at, each in enumerate(self.readers) if each is not None]
         self.converting = [each for each in known if each[1] is not as_it_is], known
@@ -73,7 +74,7 @@ class ViewRows:
             return None
         if alike < 0:
             words = memoryview(data).cast("q")
-            kinds, counts = (words[self.words + n :: self.step].tolist() for n in range(2))
+            kinds, counts = (words[each].tolist() for each in self.slices[self.words : -1])
             rows = self.converted(data, texts, has_null)
             return [
                 (KINDS[kind], row, count)
@@ -86,8 +87,8 @@ class ViewRows:
 
     def converted(self, data: bytes, texts: bytes, has_null: int) -> Iterable[tuple[Any, ...]]:
         """Turn words into values, a column at a time."""
-        words, step = memoryview(data).cast("q"), self.step
-        columns: list[Any] = [words[at::step].tolist() for at in range(self.words)]
+        words = memoryview(data).cast("q")
+        columns: list[Any] = [words[each].tolist() for each in self.slices[: self.words]]
         for at, reader in self.converting[bool(has_null)]:
             column = columns[at]
             is_full = not has_null or NULL_WORD not in column

@@ -106,20 +106,21 @@ class Log:
     def _append(self, record: Record) -> int:
         if self.end.held_bytes > HELD_BYTES:
             self.flush()  # before the record is taken: what cannot be written refuses it
-        end = self.end
-        number = end.number + 1
+        first, file, size, held, held_bytes, number, _, total = self.end
+        number += 1
         parts = encode(record, number, self._durable)
         length = sum(map(len, parts))
+        total += length
         self.places.pop(number, None)
         if record.changes is not None:
-            self.places[number] = end.first, end.size + end.held_bytes
-        first, file, size, held, held_bytes, *_ = end
-        last = number, record.kind, end.total + length
+            self.places[number] = first, size + held_bytes
         if self.durability == "none":
             self._held += parts
-            self.end = End(first, file, size, len(self._held), held_bytes + length, *last)
+            held, held_bytes = len(self._held), held_bytes + length
+            self.end = End(first, file, size, held, held_bytes, number, record.kind, total)
         else:
-            self._write(parts, End(first, file, size + length, held, held_bytes, *last))
+            size += length
+            self._write(parts, End(first, file, size, held, held_bytes, number, record.kind, total))
         return number
 
     def _write(self, parts: list[Any], whole: End) -> None:

@@ -180,6 +180,32 @@ def test_a_batch_that_may_make_too_much_is_refused_as_by_blocks() -> None:
     graph.check()
 
 
+def test_a_batch_that_makes_far_too_much_is_refused_at_once() -> None:
+    """A product of a hundred billion paths: neither the call nor its undoing walks them all."""
+    tables = {name: f"CREATE TABLE {name} (a INT, x INT)" for name in "abcdef"}
+    joins = " ".join(f"JOIN {name} ON {name}.a = a.a" for name in "bcdef")
+    shown = ", ".join(f"{name}.x AS {name}" for name in "abcdef")
+    graph = jg.JoinGraph(jg.View(f"SELECT {shown} FROM a {joins}", tables))
+    graph.load({name: [(1, x) for x in range(160)] for name in "bcdef"})
+    graph.max_view_diffs = 100_000
+    with pytest.raises(jg.LimitError, match="this batch makes 104,857,600,000 rows"):
+        graph.insert("a", [(1, 1)])
+    assert isinstance(graph.insert("a", [(2, 1)]), WordsDiff)
+    graph.check()
+
+
+def test_a_key_that_comes_twice_behind_many_view_rows_is_named() -> None:
+    graph = INDEXED["keys"].graph()
+    graph.load({"x": [(each, 1) for each in range(140_000)], "y": [(2, "a", "key 1")]})
+    for rows in ([(1, "b", "key 1")], [(1, "b", "key 2"), (2, "b", "key 1")]):
+        with pytest.raises(jg.DiffError, match="y already has a row with the key"):
+            graph.insert("y", rows)
+    assert graph.count() == 0
+    assert len(graph.insert("y", [(1, "b", "key 2")])) == 140_000
+    assert len(graph.delete("y", [{"c": "key 2"}])) == 140_000
+    graph.check()
+
+
 @pytest.mark.parametrize("kind", [applied_after_trial, silent])
 def test_a_call_of_any_kind_is_there_whole_or_not_at_all_after_an_interrupt(
     kind: Kind, monkeypatch: pytest.MonkeyPatch

@@ -38,7 +38,7 @@ from joingraph.graph.compiled.values.string_pool import TOP
 from joingraph.tables.row_batch import Part, RowBatch
 from joingraph.tables.row_words import UNFIT, Texts, UnfitError
 from joingraph.tables.table import Table
-from joingraph.view_diffs.formats import FromRows, made_as_rows
+from joingraph.view_diffs.formats import made_as_rows
 from joingraph.view_diffs.view_diff import ViewDiff
 
 if TYPE_CHECKING:
@@ -169,6 +169,7 @@ class Calls:
     ) -> ViewDiff | None:
         """Carry out the batch that was read; None: undo it, as it goes by blocks."""
         engine, memory, state, run = self.engine, self.memory, self.state, self.run
+        generate, most = wanted
         if self.texts.parts:
             self._enter_texts(batch.texts)
         if not engine.memory.area.covers(self.ops):
@@ -178,17 +179,16 @@ class Calls:
             engine.keys.make_room(2 * self.ops)  # all are noted on trial, too
         if not memory.is_told:
             memory.tell_places()
-        run.ops = memory.batch.ops
-        engine.begin_call(run, state)
-        state[f.SILENT] = not wanted.generate
+        engine.begin_call(run, memory.batch.ops, state)
+        state[f.SILENT] = not generate
         ended = k.call(memory.address, memory.given)
         if ended == k.WIDE:
             ended = self._consolidated()
         if FENCED:
             check_fences()
-        if (is_noted or wanted.most is not None) and not self._may_stand(batch, wanted.most):
+        if (is_noted or most is not None) and not self._may_stand(batch, most):
             return None
-        diff = self._told(ended, (idiffs, batch if wanted.generate else NO_BATCH), seq)
+        diff = self._told(ended, (idiffs, batch if generate else NO_BATCH), seq)
         if diff is not None:
             engine.end_call(run, state, is_noted=is_noted)
             self.unnoted += self.ops
@@ -206,8 +206,7 @@ class Calls:
         found = self._found(made) if ended == f.DONE else None
         if found is not None:
             return WordsDiff(self.view, found, idiffs, seq)
-        of, batch = idiffs
-        return self._by_blocks(partial(of, batch), seq)
+        return self._by_blocks(*idiffs, seq)
 
     def _enter_texts(self, texts: bytes) -> None:
         """Make room for the texts of the batch that was read, and lay them where calls read."""
@@ -218,14 +217,17 @@ class Calls:
         self.memory.enter_texts(texts)
 
     def _may_stand(self, batch: RowBatch, most: int | None) -> bool:
-        """True if a call surely made no more paths than that, and no key twice."""
-        engine, ops = self.engine, self.state[f.OP_COUNT]
-        is_keyed = any(each[1] in self.keyed for each in batch.parts)
-        if (is_keyed or most is not None) and self.state[f.CURSOR] < ops:
+        """True unless more paths came than that, or, as far as it is known, a key twice."""
+        are_done = self.state[f.CURSOR] == self.state[f.OP_COUNT]
+        if most is not None and not (are_done and self.engine.memory.filling.count() <= most):
             return False
-        if most is not None and engine.memory.filling.count() > most:
+        return not (are_done and self._has_key_twice(batch))
+
+    def _has_key_twice(self, batch: RowBatch) -> bool:
+        """True if a row came while another had its key, where keys are indexed."""
+        if not any(each[1] in self.keyed for each in batch.parts):
             return False
-        return not (is_keyed and engine.keys.have_twice(self.run.ops[:ops]))
+        return self.engine.keys.have_twice(self.run.ops[: self.state[f.OP_COUNT]])
 
     def _consolidated(self) -> int:
         """Finish a call with more room; MANY if there is none."""
@@ -269,16 +271,18 @@ class Calls:
         data = memory.result.rows[: count * self.view.size].tobytes()
         return data, texts, words[k.C_ALIKE], words[k.C_HAS_NULL]
 
-    def _by_blocks(self, idiffs: FromRows, seq: int) -> ViewDiff | None:
+    def _by_blocks(self, idiffs: IdiffsOf, batch: RowBatch, seq: int) -> ViewDiff | None:
         """Finish a call by columns: of many rows, or of a view with values to compute."""
         engine, outputs = self.engine, self.engine.outputs
         try:
             parts = engine.rest_of_call(self.run)
         except MissedError:
             return None
+        if self.keyed and self._has_key_twice(batch):
+            return None
         made = ViewDiffs(outputs, self.run.ops[: self.state[f.OP_COUNT]])
-        forms = made_as_rows(made.rows(parts), idiffs, folding(outputs, made.kinds))
-        return ViewDiff(forms, seq)
+        fold = folding(outputs, made.kinds)
+        return ViewDiff(made_as_rows(made.rows(parts), partial(idiffs, batch), fold), seq)
 
     def _note(self) -> None:
         """Tell the view's own kernels of ops, and give back what was outgrown."""

@@ -186,8 +186,8 @@ class Carrying:
         run.carried = None
         words[f.OP_COUNT] = len(run.ops)
 
-    def begin_call(self, run: Run, state: memoryview) -> None:
-        """Begin a batch whose ops a compiled call will write, as `_start` begins others.
+    def begin_call(self, run: Run, ops: Words, state: memoryview) -> None:
+        """Begin a batch whose ops a compiled call will write there, as `_start` begins others.
 
         The work is new since the batch was read, which is where the last one's ops lay.
         """
@@ -195,6 +195,7 @@ class Carrying:
             self.plugs.put_in_place()
         self.memory.filling.begin()
         state[f.OP_COUNT] = state[f.CURSOR] = run.carried = 0
+        run.ops = ops
         work = self.work
         work.is_whole = False
         work.runs.append(run)

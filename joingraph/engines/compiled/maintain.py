@@ -146,9 +146,14 @@ def is_there(st: int, ad: int, op: int) -> bool:
 
 @kernel
 def emit(st: int, ad: int, row: int, weight: int) -> int:
-    """Emit the paths through a row whose vertex values are bound, by the plug if there is one."""
+    """Emit the paths through a row whose vertex values are bound, by the plug if there is one.
+
+    In silence no path is walked, and a walk that was cut short, perhaps to be undone, ends there.
+    """
+    if ld(st, f.SILENT):
+        return f.DONE
     if ld(st, f.PHASE) == f.P_EMIT or ld(st, f.PHASE) == f.P_EMIT_POST:
-        if ld(st, f.SILENT) or not reachable(st, ad):
+        if not reachable(st, ad):
             return f.DONE
         if ld(ad, f.A_PLUG):
             if call3(ld(ad, f.A_PLUG), st, row, weight) != f.OVERFLOW:

@@ -6,21 +6,22 @@
 A pair stays an update where all that its rows' pairs ask for is left after folding; else its rows
 go separately. This depends on no order: the order of paths is the graph's own affair.
 
-In: rows as a matrix of words and the effects over them, in the order of the base diffs.
+In: rows as columns of words and the effects over them, in the order of the base diffs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from joingraph.graph.compiled.fields import MOVE, O_DIFF, O_KIND, OP_WORDS
-from joingraph.graph.compiled.machine.kernel import kernel, ld, mix, sto
+from joingraph.graph.compiled.machine.kernel import kernel, ld, mix, small, sto
+from joingraph.graph.compiled.memory.leases import leased
 from joingraph.graph.compiled.memory.path_blocks import Paths
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
-from joingraph.graph.compiled.vertex_table import hash_of, same_key
 
 INSERTED, DELETED, PRE_IMAGE, POST_IMAGE = 0, 1, 2, 3  # as viewdiff.WORDS orders them
 PRE, POST, TIMES, DIFF = 0, 1, 2, 3
@@ -32,7 +33,7 @@ PAIR_WORDS = 4  # slots of pre and post, times, generation
 
 
 class Folded(NamedTuple):
-    """The rows of a view diff: which row of the matrix, what happened to it, how often, where."""
+    """The rows of a view diff: which of those that came in, what happened, how often, where."""
 
     rows: Words
     kinds: npt.NDArray[np.int8]
@@ -40,73 +41,83 @@ class Folded(NamedTuple):
     diffs: Words
 
 
-def fold(matrix: Words, effects: Words) -> Folded:
+def fold(columns: Sequence[Words], effects: Words) -> Folded:
     """Fold effects within each base diff."""
-    out = np.empty((2 * len(effects) + 2, 4), np.int64)
     borders = np.flatnonzero(np.diff(effects[:, DIFF], prepend=-1, append=-1))
     largest = int(np.diff(borders).max(initial=0))
     capacity = 1 << int(8 * largest + 16).bit_length()
     table = np.zeros(capacity * SLOT_WORDS, np.int64)
     pairs = np.zeros(capacity * PAIR_WORDS, np.int64)
-    order = np.empty(len(matrix) + 1, np.int64)
-    slots = np.empty(len(matrix) + 1, np.int64)
-    with lent(matrix, effects, out, table, pairs, order, slots):
-        given = np.array(
-            [
-                address_of(matrix),
-                matrix.shape[1],
-                address_of(effects),
-                len(effects),
-                address_of(table),
-                address_of(out),
-                address_of(order),
-                address_of(slots),
-                address_of(pairs),
-                0,  # the tables are fresh
-            ]
-        )
-        count = fold_all(given)
-    rows, kinds, counts, diffs = (np.ascontiguousarray(out[:count, at]) for at in range(4))
+    order, slots = leased((2, len(columns[0]) + 1))
+    return listed(fold_all, columns, effects, [order, slots, pairs, table])
+
+
+def unfolded(columns: Sequence[Words], effects: Words) -> Folded:
+    """List the rows of effects, but those that a move leaves as they are; no others are equal."""
+    return listed(list_all, columns, effects, [])
+
+
+def listed(
+    kernel: Callable[[Words], int],
+    columns: Sequence[Words],
+    effects: Words,
+    tables: Sequence[Words],
+) -> Folded:
+    """List rows by a kernel, whose tables are fresh."""
+    places = np.array([address_of(each) for each in columns], np.int64)
+    out = leased((4, 2 * len(effects) + 1))
+    with lent(*columns, places, effects, out, *tables):
+        given = [address_of(places), len(columns), address_of(effects), len(effects)]
+        given += [address_of(out), out.shape[1], 0, *(address_of(each) for each in tables)]
+        count = kernel(np.array(given))
+    rows, kinds, counts, diffs = out[:, :count]
     return Folded(rows, kinds.astype(np.int8), counts, diffs)
 
 
 def effects_of(paths: Paths, ops: Words, kept: npt.NDArray[np.bool_], *, paired: bool) -> Words:
     """Return what each path does; the paths before and after a move pair up in their order."""
-    effects = np.empty((len(paths), EFFECT_WORDS), np.int64)
-    ends = paths.ends()
-    mark, ops = kept.astype(np.int64), np.ascontiguousarray(ops)
-    with lent(effects, ends, mark, ops, paths.ops, paths.weights):
-        given = [address_of(paths.ops), address_of(ends), address_of(paths.weights), len(ends)]
-        given += [address_of(ops), address_of(mark), address_of(effects), int(paired)]
+    effects = leased((len(paths), EFFECT_WORDS))
+    segments = [paths.ops, paths.starts, paths.weights]
+    others = [np.ascontiguousarray(ops), kept.astype(np.int64), effects]
+    with lent(*segments, *others):
+        given = [*(address_of(each) for each in segments), len(paths.starts)]
+        given += [*(address_of(each) for each in others), int(paired), 1, len(paths)]
         return effects[: write_effects(np.array(given))]
 
 
 @kernel
 def write_effects(given: Words) -> int:
-    """Write the effects of all segments; gives how many there are."""
-    segments, ends, weights, count, ops = given[0], given[1], given[2], given[3], given[4]
-    at, first, last = 0, 0, 0
-    written = 0
+    """Write the effects of all segments; gives how many there are.
+
+    What is said of a segment lies so many words from what is said of the next one.
+    """
+    segments, weights, count, ops, step = given[0], given[2], given[3], given[4], given[8]
+    at, written = 0, 0
     while at < count:
-        op = ld(segments, at)
-        end = at
-        half = 0
-        while end < count and ld(segments, end) == op:
-            last = ld(ends, end)
-            if ld(weights, end) < 0:
+        op = ld(segments, at * step)
+        first, last, half, end = end_of(given, at - 1), 0, 0, at
+        while end < count and ld(segments, end * step) == op:
+            last = end_of(given, end)
+            if ld(weights, end * step) < 0:
                 half = last - first
             end += 1
-        is_move = given[7] and ld(ops, op * OP_WORDS + O_KIND) == MOVE
+        op = ops + op * (OP_WORDS * 8)
+        is_move = given[7] and ld(op, O_KIND) == MOVE
         for segment in range(at, end):
-            weight = ld(weights, segment)
-            for row in range(first, ld(ends, segment)):
-                partner = row + half if is_move else -1
-                if weight < 0 or not is_move:
-                    diff = ld(ops, op * OP_WORDS + O_DIFF)
-                    written = write_effect(given, written, row, partner, weight, diff)
-            first = ld(ends, segment)
+            weight, last = ld(weights, segment * step), end_of(given, segment)
+            if weight < 0 or not is_move:
+                for row in range(first, last):
+                    partner = row + half if is_move else -1
+                    written = write_effect(given, written, row, partner, weight, ld(op, O_DIFF))
+            first = last
         at = end
     return written
+
+
+@small
+def end_of(given: Words, segment: int) -> int:
+    """Return where a segment ends."""
+    return ld(given[1], (segment + 1) * given[8]) if segment + 1 < given[3] else given[9]
 
 
 @kernel
@@ -128,7 +139,7 @@ def write_effect(given: Words, at: int, row: int, partner: int, weight: int, dif
 def fold_all(given: Words) -> int:
     """Fold diff after diff; gives how many rows are left.
 
-    A diff tells its slots from older ones by its generation: given[9] is how many went before in
+    A diff tells its slots from older ones by its generation: given[6] is how many went before in
     the same tables, if they are used again.
     """
     effects, count = given[2], given[3]
@@ -147,10 +158,26 @@ def fold_all(given: Words) -> int:
 
 
 @kernel
+def list_all(given: Words) -> int:
+    """List all rows but pairs of equal ones; gives how many, of rows that are apart else."""
+    effects, written = given[2], 0
+    for place in range(given[3]):
+        effect = effects + place * (EFFECT_WORDS * 8)
+        pre, post, times, diff = ld(effect, 0), ld(effect, 1), ld(effect, 2), ld(effect, 3)
+        if pre < 0 or post < 0:
+            kind = INSERTED if pre < 0 else DELETED
+            written = write(given, written, max(pre, post), kind, times, diff)
+        elif not same_rows(given[0], given[1], pre, post):
+            written = write(given, written, pre, PRE_IMAGE, times, diff)
+            written = write(given, written, post, POST_IMAGE, times, diff)
+    return written
+
+
+@kernel
 def fold_one(given: Words, first: int, end: int, mask: int, written: int) -> int:
     """Fold one base diff: sum up each row, keep the pairs that stand, then what else is left."""
-    effects, order, slots = given[2], given[6], given[7]
-    seen, generation = 0, given[9] + first + 1
+    effects, order, slots = given[2], given[7], given[8]
+    seen, generation = 0, given[6] + first + 1
     for place in range(first, end):
         effect = effects + place * (EFFECT_WORDS * 8)
         for side in range(2):
@@ -175,7 +202,7 @@ def fold_one(given: Words, first: int, end: int, mask: int, written: int) -> int
         net = ld(slot, S_NET)
         if net != 0:
             kind = INSERTED if net > 0 else DELETED
-            written = write(given[5], written, ld(slot, S_ROW), kind, abs(net), diff)
+            written = write(given, written, ld(slot, S_ROW), kind, abs(net), diff)
     return written
 
 
@@ -200,11 +227,11 @@ def count_effect(effect: int, slot: int, side: int) -> None:
 @kernel
 def gather_pair(given: Words, effect: int, mask: int, generation: int) -> None:
     """Add an effect to its pair, if the pair stands: no other effect cancels any of its rows."""
-    slots = given[7]
+    slots = given[8]
     pre, post = ld(slots, ld(effect, PRE)), ld(slots, ld(effect, POST))
     if -ld(pre, S_NET) < ld(pre, S_WANT) or ld(post, S_NET) < ld(post, S_WANT + 1):
         return
-    pair = pair_of(given[8], mask, pre, post, generation)
+    pair = pair_of(given[9], mask, pre, post, generation)
     if ld(pair, 3) != generation:
         sto(pair, 0, pre)
         sto(pair, 1, post)
@@ -227,14 +254,13 @@ def pair_of(pairs: int, mask: int, pre: int, post: int, generation: int) -> int:
 @kernel
 def slot_of(given: Words, mask: int, row: int, generation: int) -> int:
     """Find the slot of a row among those of its diff; older diffs' slots count as empty."""
-    matrix, width, table = given[0], given[1], given[4]
-    words = matrix + row * width * 8
-    place = hash_of(words, width) & mask
+    columns, width, table = given[0], given[1], given[10]
+    place = hash_row(columns, width, row) & mask
     while True:
         slot: int = table + place * (SLOT_WORDS * 8)
         if ld(slot, S_GENERATION) != generation:
             return slot
-        if same_key(matrix + ld(slot, S_ROW) * width * 8, words, width):
+        if same_rows(columns, width, ld(slot, S_ROW), row):
             return slot
         place = (place + 1) & mask
 
@@ -244,24 +270,43 @@ def write_pair(given: Words, effect: int, mask: int, written: int) -> int:
     """Write the pair of an effect as an update, once for all its effects."""
     if ld(effect, PRE) < 0 or ld(effect, POST) < 0:
         return written
-    out, slots, diff = given[5], given[7], ld(effect, DIFF)
+    slots, diff = given[8], ld(effect, DIFF)
     pre, post = ld(slots, ld(effect, PRE)), ld(slots, ld(effect, POST))
-    pair = pair_of(given[8], mask, pre, post, ld(pre, S_GENERATION))
+    pair = pair_of(given[9], mask, pre, post, ld(pre, S_GENERATION))
     times = ld(pair, 2)
     if ld(pair, 3) != ld(pre, S_GENERATION) or times == 0:
         return written
     sto(pair, 2, 0)
     sto(pre, S_NET, ld(pre, S_NET) + times)
     sto(post, S_NET, ld(post, S_NET) - times)
-    written = write(out, written, ld(pre, S_ROW), PRE_IMAGE, times, diff)
-    return write(out, written, ld(post, S_ROW), POST_IMAGE, times, diff)
+    written = write(given, written, ld(pre, S_ROW), PRE_IMAGE, times, diff)
+    return write(given, written, ld(post, S_ROW), POST_IMAGE, times, diff)
+
+
+@small
+def hash_row(columns: int, count: int, row: int) -> int:
+    """Hash a row of columns to a signed 32-bit number."""
+    h = 0
+    for column in range(count):
+        h = mix(h ^ ld(ld(columns, column), row))
+    return h >> 32
+
+
+@small
+def same_rows(columns: int, count: int, one: int, two: int) -> bool:
+    """Compare two rows of columns."""
+    for column in range(count):  # kernels have no generators
+        if ld(ld(columns, column), one) != ld(ld(columns, column), two):
+            return False
+    return True
 
 
 @kernel
-def write(out: int, at: int, row: int, kind: int, count: int, diff: int) -> int:
-    """Write one row of the view diff; gives the next place."""
-    sto(out, 4 * at, row)
-    sto(out, 4 * at + 1, kind)
-    sto(out, 4 * at + 2, count)
-    sto(out, 4 * at + 3, diff)
+def write(given: Words, at: int, row: int, kind: int, count: int, diff: int) -> int:
+    """Write one row of the view diff, by column; gives the next place."""
+    out, stride = given[4], given[5]
+    sto(out, at, row)
+    sto(out, stride + at, kind)
+    sto(out, 2 * stride + at, count)
+    sto(out, 3 * stride + at, diff)
     return at + 1

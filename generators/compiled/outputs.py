@@ -25,7 +25,6 @@ from joingraph.generators.reads.scan import BLOCK, repeated
 from joingraph.graph.compiled.layout import Layout
 from joingraph.graph.compiled.memory.path_blocks import Paths
 from joingraph.graph.compiled.memory.reserved import Words
-from joingraph.graph.compiled.ops import matrix_of
 from joingraph.graph.compiled.values.null_columns import Nulls
 from joingraph.graph.compiled.values.string_pool import Interner
 from joingraph.graph.compiled.values.words import from_words, to_words
@@ -71,7 +70,6 @@ class Outputs:
             {each.first for each in self.kept.values() if is_text(each.slot.stored)}
         )
         self.no_values = [None] * len(outputs)
-        self.told = [word for each in self.columns if each for word in range(each.first, each.end)]
 
     def column(self, paths: Paths, kept: Kept) -> pa.Array:
         """Return what paths keep for an expression, in its own type."""
@@ -155,15 +153,13 @@ class Outputs:
             for each, kept in zip(self.plan.definition.output, self.columns, strict=True)
         ]
 
-    def matrix(self, paths: Paths, values: Sequence[pa.Array | None]) -> Words:
-        """Put the words that tell view rows apart side by side."""
-        columns: list[Words] = []
-        for kept, value in zip(self.columns, values, strict=True):
-            if kept:
-                columns += paths.words[kept.first : kept.end]
-            else:
-                columns += self.value_words(value)
-        return matrix_of(columns, len(paths))
+    def told_words(self, paths: Paths, values: Sequence[pa.Array | None]) -> list[Words]:
+        """Return the words that tell view rows apart, by column."""
+        return [
+            np.ascontiguousarray(word)
+            for kept, value in zip(self.columns, values, strict=True)
+            for word in (paths.words[kept.first : kept.end] if kept else self.value_words(value))
+        ]
 
     def value_words(self, value: pa.Array | pa.ChunkedArray) -> list[Words]:
         """Turn values into words that tell them apart; texts are not kept for that.
@@ -184,7 +180,7 @@ class Outputs:
     ) -> list[pa.Array]:
         """Make the view's columns, of chosen rows or of all; no more than `tables` cuts off."""
         if rows is not None:
-            words = [each[rows] for each in paths.words]
+            words = [each.take(rows) for each in paths.words]
             paths = Paths(words, paths.starts, paths.ops, paths.weights, len(rows))
             values = [None if each is None else each.take(pa.array(rows)) for each in values]
         return [

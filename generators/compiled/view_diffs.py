@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from joingraph.generators.compiled.distinct_rows import all_distinct, in_pairs
-from joingraph.generators.compiled.fold import DELETED, INSERTED, Folded, effects_of, fold
+from joingraph.generators.compiled.distinct_rows import all_distinct
+from joingraph.generators.compiled.fold import DELETED, INSERTED, Folded, effects_of, fold, unfolded
 from joingraph.generators.compiled.outputs import Outputs
 from joingraph.graph.compiled.fields import MOVE, O_DIFF, O_KIND, UPDATE
 from joingraph.graph.compiled.memory.path_blocks import Paths, joined
@@ -74,11 +74,14 @@ class ViewDiffs:
         if plain and self.distinct and not self.moves and parts:
             return self.as_they_are(parts)
         paths = joined(parts, len(outputs.all_words))
-        if plain and self.are_different(paths):
-            return self.unfolded(paths)
+        are_different = plain and self.are_different(paths)
+        if are_different and not self.moves:
+            return self.as_they_are([paths])
         kept, values = outputs.answered(paths)
         effects = effects_of(paths, self.ops, kept, paired=paired)
-        return self.folded(paths, values, fold(outputs.matrix(paths, values), effects))
+        consolidated = unfolded if are_different else fold
+        told = consolidated(outputs.told_words(paths, values), effects)
+        return self.folded(paths, values, told)
 
     def folded(self, paths: Paths, values: Sequence[pa.Array | None], folded: Folded) -> Made:
         """Make the view diff of the rows that are left."""
@@ -96,14 +99,8 @@ class ViewDiffs:
         if self.distinct:
             return True
         mark = kinds == UPDATE if outputs.told_apart else np.ones(len(kinds), bool)
-        return not mark.any() or all_distinct(paths, outputs.told, mark)
-
-    def unfolded(self, paths: Paths) -> Made:
-        """Make the view diff of rows that are all different."""
-        if not self.moves:
-            return self.as_they_are([paths])
-        pairs = in_pairs(paths, self.outputs.told, self.ops)
-        return self.folded(paths, self.outputs.no_values, pairs)
+        told = outputs.told_words(paths, outputs.no_values)
+        return not mark.any() or all_distinct(paths, told, mark)
 
     def as_they_are(self, parts: Sequence[Paths]) -> Made:
         """Make the view diff of rows that came and went."""

@@ -31,14 +31,15 @@ C_ST, C_STRINGS, C_RUN, C_TOLD, C_TOLD_COUNT = 0, 1, 2, 3, 4
 C_FOLDS = 5  # so many paths at most
 C_BATCH, C_ENTRY_COUNT, C_TEXTS, C_RESULT = 8, 9, 10, 11
 C_FOUND, C_ALIKE, C_HAS_NULL, C_TEXT_BYTES, C_FOLDED = 12, 13, 14, 15, 16
-HEAD_WORDS = 17
+C_COLUMNS = 17  # addresses of the told words' columns
+HEAD_WORDS = 18
 
 # the parts of a batch, and of the room for a result: their addresses
 B_ENTRIES, B_BASE, B_OPS, B_ALIAS_ROWS = 0, 1, 2, 3
 BATCH_WORDS = 4
-R_MATRIX, R_SEGMENTS, R_EFFECTS, R_MARKS, R_SLOTS, R_PAIRS = 0, 1, 2, 3, 4, 5
-R_ORDER, R_SLOT_OF, R_FOLDED, R_OUT, R_OUT_TEXTS, R_ROOM, R_TEXT_ROOM = 6, 7, 8, 9, 10, 11, 12
-RESULT_WORDS = 13
+R_MADE, R_EFFECTS, R_MARKS, R_SLOTS, R_PAIRS = 0, 1, 2, 3, 4
+R_ORDER, R_SLOT_OF, R_FOLDED, R_OUT, R_OUT_TEXTS, R_ROOM, R_TEXT_ROOM = 5, 6, 7, 8, 9, 10, 11
+RESULT_WORDS = 12
 
 N_TABLE, N_KIND, N_COUNT, N_PRE, N_POST = 0, 1, 2, 3, 4
 ENTRY_WORDS = 5
@@ -179,56 +180,50 @@ def consolidate(c: int, given: Words) -> int:
         return f.DONE
     if rows > ld(r, R_ROOM):
         return WIDE
-    matrix, stride = ld(r, R_MATRIX), ld(st, f.STRIDE)
-    for word in range(told if ld(c, C_FOLDS) else 0):  # else the matrix is made
-        column = ld(st, f.OUT) + ld(ld(c, C_TOLD), word * TOLD_WORDS) * stride * 8
-        for row in range(rows):
-            sto(matrix, row * told + word, ld(column, row))
-    given[0] = ld(r, R_SEGMENTS)
-    list_segments(st, given)
+    columns, stride = ld(c, C_COLUMNS), ld(st, f.STRIDE)
+    for word in range(told):
+        place = ld(st, f.OUT) + ld(ld(c, C_TOLD), word * TOLD_WORDS) * stride * 8
+        made = ld(r, R_MADE) + word * rows * 8
+        sto(columns, word, place if ld(c, C_FOLDS) else made)
+    segments = ld(st, f.SEGMENTS)
+    given[0], given[1] = segments + f.G_OP * 8, segments + f.G_START * 8
+    given[2], given[3] = segments + f.G_WEIGHT * 8, ld(st, f.SEGMENT_COUNT)
     given[4], given[5] = ld(ld(c, C_BATCH), B_OPS), ld(r, R_MARKS)
-    given[6], given[7] = ld(r, R_EFFECTS), 1
+    given[6], given[7], given[8], given[9] = ld(r, R_EFFECTS), 1, f.SEGMENT_WORDS, rows
     effects = write_effects(given)
-    given[0], given[1], given[2], given[3] = matrix, told, ld(r, R_EFFECTS), effects
-    given[4], given[5] = ld(r, R_SLOTS), ld(r, R_FOLDED)
-    given[6], given[7], given[8] = ld(r, R_ORDER), ld(r, R_SLOT_OF), ld(r, R_PAIRS)
-    given[9] = ld(c, C_FOLDED)  # slots of earlier calls are older generations
-    sto(c, C_FOLDED, given[9] + effects)
+    given[0], given[1], given[2], given[3] = columns, told, ld(r, R_EFFECTS), effects
+    given[4], given[5] = ld(r, R_FOLDED), 2 * ld(r, R_ROOM)
+    given[6] = ld(c, C_FOLDED)  # slots of earlier calls are older generations
+    given[7], given[8] = ld(r, R_ORDER), ld(r, R_SLOT_OF)
+    given[9], given[10] = ld(r, R_PAIRS), ld(r, R_SLOTS)
+    sto(c, C_FOLDED, given[6] + effects)
     return tell(c, fold_all(given))
-
-
-@kernel
-def list_segments(st: int, given: Words) -> None:
-    """Write ops, ends and weights of the block's segments one array after the other."""
-    count, table = ld(st, f.SEGMENT_COUNT), ld(st, f.SEGMENTS)
-    ops = given[0]
-    ends, weights = ops + count * 8, ops + 2 * count * 8
-    for segment in range(count):
-        at = table + segment * f.SEGMENT_WORDS * 8
-        sto(ops, segment, ld(at, f.G_OP))
-        sto(weights, segment, ld(at, f.G_WEIGHT))
-        last = segment == count - 1
-        sto(ends, segment, ld(st, f.ROWS) if last else ld(at, f.SEGMENT_WORDS + f.G_START))
-    given[1], given[2], given[3] = ends, weights, count
 
 
 @kernel
 def tell(c: int, found: int) -> int:
     """Write the rows that are left, and the texts beside them; DONE, or WIDE for want of room."""
     told, r = ld(c, C_TOLD_COUNT), ld(c, C_RESULT)
-    matrix, out, folded = ld(r, R_MATRIX), ld(r, R_OUT), ld(r, R_FOLDED)
-    alike, has_null = ld(folded, 1), 0
-    for _ in range(found):
-        row = matrix + ld(folded, 0) * told * 8
+    columns, out, folded, stride = (
+        ld(c, C_COLUMNS),
+        ld(r, R_OUT),
+        ld(r, R_FOLDED),
+        2 * ld(r, R_ROOM),
+    )
+    alike, has_null = ld(folded, stride), 0
+    for at in range(found):
+        row, kind, count = ld(folded, at), ld(folded, stride + at), ld(folded, 2 * stride + at)
         for word in range(told):
-            value = ld(row, word)
+            value = ld(ld(columns, word), row)
             sto(out, word, value)
             if value == f.NULL_WORD and ld(ld(c, C_TOLD), word * TOLD_WORDS + 1) & MAY_BE_NULL:
                 has_null = 1
-        copy_words(folded + 8, out + told * 8, META_WORDS)
-        if ld(folded, 1) != alike or ld(folded, 2) != 1:
+        sto(out, told, kind)
+        sto(out, told + 1, count)
+        sto(out, told + 2, ld(folded, 3 * stride + at))
+        if kind != alike or count != 1:
             alike = -1
-        folded, out = folded + 32, out + (told + META_WORDS) * 8
+        out += (told + META_WORDS) * 8
     size = 0
     for word in range(told):
         if ld(ld(c, C_TOLD), word * TOLD_WORDS + 1) & IS_TEXT:

@@ -3,7 +3,7 @@
     head      what a graph settles, where the rest lies, and what a call answers    (kernel.py)
     batch     entries, base rows, ops, the rows they point to
     texts     of the batch
-    result    matrix, effects and tables of the folding; view rows and their texts
+    result    made columns; effects and tables of the folding; view rows and their texts
 
 Batch and result are stretches that begin with the addresses of their parts. A stretch is replaced
 whole, by one assignment, so that an interrupt leaves the old one or the new one.
@@ -54,7 +54,7 @@ class ResultRoom(NamedTuple):
     paths: int
     size: int
     region: Region
-    matrix: memoryview
+    made: memoryview
     marks: Words
     rows: memoryview
     texts: memoryview
@@ -67,9 +67,10 @@ class CallMemory:
         self._head, self._given = reserve(k.HEAD_WORDS), reserve(GIVEN_WORDS)
         self.address, self.given = self._head.address, self._given.words
         self.words = bytes_of(self._head.words).cast("q")
-        self._told = reserve(k.TOLD_WORDS * len(told) + 1)
-        self._told.words[: k.TOLD_WORDS * len(told)] = [word for each in told for word in each]
+        self._told, self._columns = reserve(k.TOLD_WORDS * len(told)), reserve(len(told))
+        self._told.words[:] = [word for each in told for word in each]
         self.words[k.C_TOLD], self.words[k.C_TOLD_COUNT] = self._told.address, len(told)
+        self.words[k.C_COLUMNS] = self._columns.address
         self.batch, self.texts = batch_room(FIRST_WORDS), text_room(FIRST_BYTES)
         self.result = self._result_room(FIRST_PATHS, FIRST_BYTES)
         self.is_told = False  # to the kernel, where they are
@@ -104,27 +105,24 @@ class CallMemory:
             self.is_told, self.result = False, self._result_room(FIRST_PATHS, FIRST_BYTES)
 
     def _result_room(self, paths: int, size: int) -> ResultRoom:
-        told, slots = max(1, self.words[k.C_TOLD_COUNT]), max(16, 8 * paths)
+        told, slots = self.words[k.C_TOLD_COUNT], max(16, 8 * paths)
         sizes = {
-            k.R_MATRIX: paths * told,
-            k.R_SEGMENTS: 3 * paths,
+            k.R_MADE: paths * told,
             k.R_EFFECTS: paths * EFFECT_WORDS,
             k.R_MARKS: paths,
             k.R_SLOTS: slots * SLOT_WORDS,
             k.R_PAIRS: slots * PAIR_WORDS,
             k.R_ORDER: paths + 1,
             k.R_SLOT_OF: paths + 1,
-            k.R_FOLDED: 4 * (2 * paths + 2),
-            k.R_OUT: (2 * paths + 2) * (told + k.META_WORDS),
+            k.R_FOLDED: 4 * 2 * paths,
+            k.R_OUT: 2 * paths * (told + k.META_WORDS),
             k.R_OUT_TEXTS: words_of(size),
         }
         region, parts = laid(k.RESULT_WORDS, list(sizes.values()))
         parts[k.R_MARKS][:] = 1
         region.words[k.R_ROOM], region.words[k.R_TEXT_ROOM] = paths, size
-        matrix, rows, texts = (
-            bytes_of(parts[each]) for each in (k.R_MATRIX, k.R_OUT, k.R_OUT_TEXTS)
-        )
-        return ResultRoom(paths, size, region, matrix, parts[k.R_MARKS], rows, texts)
+        made, rows, texts = (bytes_of(parts[each]) for each in (k.R_MADE, k.R_OUT, k.R_OUT_TEXTS))
+        return ResultRoom(paths, size, region, made, parts[k.R_MARKS], rows, texts)
 
 
 def batch_room(words: int) -> BatchRoom:

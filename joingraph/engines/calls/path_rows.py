@@ -1,7 +1,7 @@
 """Rows of views with residual predicates or computed columns, path by path, of few paths.
 
     block   paths by column of words  ->  values  ->  residual predicates, computed columns
-                                      ->  matrix of words, and a mark for each path that is kept
+                                      ->  columns of words, and a mark for each path that is kept
 
 In: what a call has left in the block. Out: what `consolidate` (kernel.py) folds. Where a function
 has no row form, or raises, the whole block goes by column: there are paths without an answer, too.
@@ -144,8 +144,8 @@ class PathRows:
             else:
                 found += column.words_of(paths, kept)
         result = memory.result
-        flat = array("q", chain.from_iterable(zip(*found, strict=True)))
-        result.matrix[: 8 * len(flat)] = memoryview(flat).cast("B")
+        flat = array("q", chain.from_iterable(found))
+        result.made[: 8 * len(flat)] = memoryview(flat).cast("B")
         result.marks[:rows] = len(kept) == rows
         result.marks[list(kept)] = 1
         return b"".join(self.texts.parts)

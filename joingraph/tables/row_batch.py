@@ -95,25 +95,31 @@ def column_of(
     words: Sequence[Words], texts: bytes, kind: pa.DataType, valid: Mask | None
 ) -> pa.Array:
     """Return words as a column; those of values that are not there say nothing."""
+    bits = None
+    if valid is not None:
+        bits = pa.py_buffer(np.packbits(valid, bitorder="little"))
+        words = [np.where(valid, each, 0) for each in words]
     if is_text(kind):
-        return text_column(words[0], texts, kind, valid)
+        return text_column(words[0], texts, kind, bits)
+    return number_column(words, kind, bits)
+
+
+def number_column(words: Sequence[Words], kind: pa.DataType, bits: pa.Buffer | None) -> pa.Array:
+    """Return the numbers that words are, given the bits that say which are there."""
     length, types = len(words[0]), pa.types
-    bits = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
     if types.is_boolean(kind):
         data = np.packbits(words[0] == 1, bitorder="little")
     elif types.is_decimal(kind):
         high = words[1] if len(words) == 2 else words[0] >> 63
         data = np.stack([words[0], high], axis=1)
     else:
-        data = words[0].astype(NARROW.get(kind.bit_width // 8, np.int64))
-    return pa.Array.from_buffers(kind, length, [bits, pa.py_buffer(np.ascontiguousarray(data))])
+        data = np.ascontiguousarray(words[0], NARROW.get(kind.bit_width // 8, np.int64))
+    return pa.Array.from_buffers(kind, length, [bits, pa.py_buffer(data)])
 
 
-def text_column(words: Words, texts: bytes, kind: pa.DataType, valid: Mask | None) -> pa.Array:
+def text_column(words: Words, texts: bytes, kind: pa.DataType, bits: pa.Buffer | None) -> pa.Array:
     """Return the texts that words name."""
     starts, lengths = words >> 32, words & LOW
-    if valid is not None:
-        starts, lengths = np.where(valid, starts, 0), np.where(valid, lengths, 0)
     if len(words) and (int(starts.min()) < 0 or int((starts + lengths).max()) > len(texts)):
         raise ValueError("a text lies outside of its batch")
     offsets = np.zeros(len(words) + 1, np.int64)
@@ -122,6 +128,5 @@ def text_column(words: Words, texts: bytes, kind: pa.DataType, valid: Mask | Non
         raise ValueError("the texts of a column are too long for it")
     from_start = np.repeat(starts - offsets[:-1], lengths) + np.arange(int(offsets[-1]))
     data = np.frombuffer(texts, np.uint8)[from_start] if len(from_start) else np.empty(0, np.uint8)
-    bits = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
     buffers = [bits, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
     return pa.Array.from_buffers(kind, len(words), buffers)

@@ -17,6 +17,7 @@ import pyarrow as pa
 from joingraph.expressions.texts import is_text
 from joingraph.filters.conditions import BaseColumns, passing
 from joingraph.graph.compiled.memory.reserved import Words
+from joingraph.graph.compiled.values.string_pool import pieces_of
 from joingraph.graph.compiled.values.words import numbers, one_nan
 from joingraph.tables.row_words import META_WORDS, Texts, UnfitError
 
@@ -28,8 +29,9 @@ def enter_columns(rows: BaseRows, table: pa.Table, area: memoryview, at: int) ->
     """Write an Arrow table's rows into an area; gives where they end."""
     count, declared, batches = len(table), rows.table, table.to_batches()
     fits = table.schema.equals(declared.nullable) or table.schema.equals(declared.schema)
-    if rows.computed or not fits or len(batches) != 1 or not is_sound(batches[0]):
+    if rows.computed or not fits or len(batches) != 1:
         raise UnfitError
+    batches[0].validate(full=True)
     words = np.frombuffer(area, np.int64, count * rows.width, at).reshape(count, rows.width)
     words[:, 0], words[:, 1] = rows.free, 0
     for place, column in enumerate(batches[0].columns):
@@ -42,41 +44,19 @@ def enter_columns(rows: BaseRows, table: pa.Table, area: memoryview, at: int) ->
     return at + count * rows.size
 
 
-def is_sound(batch: pa.RecordBatch) -> bool:
-    """True if a batch's bytes are of its types."""
-    try:
-        batch.validate(full=True)
-    except pa.ArrowException:
-        return False
-    return True
-
-
 def enter_column(column: pa.Array, rows: Words, at: int, texts: Texts) -> None:
     """Write a column's words at a place of rows, and note its NULLs, at which there is no word."""
-    words = text_words(column, texts) if is_text(column.type) else number_words(column)
-    if not column.null_count:
-        for each in words:
-            rows[:, at] = each
-            at += 1
-        return
-    valid = np.asarray(column.is_valid())
-    for each in words:
-        rows[:, at] = np.where(valid, each, 0)
-        rows[:, 1] |= np.where(valid, 0, 1 << (at - META_WORDS))
-        at += 1
-
-
-def number_words(column: pa.Array) -> Sequence[Words]:
-    """Return the words of numbers."""
-    return numbers(one_nan(column) if pa.types.is_floating(column.type) else column)
+    words = text_words(column, texts) if is_text(column.type) else numbers(one_nan(column))
+    valid = np.asarray(column.is_valid()) if column.null_count else None
+    for place, each in enumerate(words, at):
+        rows[:, place] = each if valid is None else np.where(valid, each, 0)
+        if valid is not None:
+            rows[:, 1] |= np.where(valid, 0, 1 << (place - META_WORDS))
 
 
 def text_words(column: pa.Array, texts: Texts) -> Sequence[Words]:
     """Return the words of texts, once their bytes are among a batch's."""
-    _, ends, data = column.buffers()
-    count, before = len(column), texts.size
-    offsets = np.frombuffer(ends, np.int32, column.offset + count + 1)[column.offset :]
-    first, last = int(offsets[0]), int(offsets[-1])
-    texts.enter_bytes(bytes(data[first:last]) if data is not None else b"")
-    starts = offsets.astype(np.int64) + (before - first)
-    return [starts[:-1] << 32 | starts[1:] - starts[:-1]]
+    starts, _, data = pieces_of(column)
+    moved = starts + (texts.size - starts[0])
+    texts.enter_bytes(data[starts[0] : starts[-1]].tobytes())
+    return [moved[:-1] << 32 | np.diff(starts)]

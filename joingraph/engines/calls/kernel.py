@@ -20,7 +20,7 @@ from joingraph.generators.compiled.fold import fold_all, write_effects
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.machine.kernel import brief, call3, kernel, ld, sto
 from joingraph.graph.compiled.memory.reserved import Words
-from joingraph.graph.compiled.ops import alike_words, write_op
+from joingraph.graph.compiled.ops import kind_of_change, write_op
 from joingraph.graph.compiled.values.string_pool import ARENA, intern_one
 from joingraph.graph.compiled.vertex_table import copy_words
 
@@ -121,8 +121,7 @@ def kind_of(alias: int, rows: int, has_pre: int, has_post: int) -> int:
     kind = f.INSERT if has_post else f.DELETE
     if has_pre and has_post:
         width = ld(alias, K_WIDTH)
-        same = alike_words(rows, rows + width * 8, width)
-        kind = f.UPDATE if same < ld(alias, K_KEYS) else f.MOVE if same < width else f.NOTHING
+        kind = kind_of_change(rows, rows + width * 8, ld(alias, K_KEYS), width)
     counter = K_INSERTS if kind == f.INSERT else K_OTHERS
     sto(alias, counter, ld(alias, counter) + 1)
     return kind

@@ -143,8 +143,7 @@ def pair_sides(args: Words, row: int, op: int) -> int:
             other += 1
         kind = f.DELETE
         if has_pre and has_post:
-            same = alike_words(row, row + width * 8, row_words)
-            kind = f.UPDATE if same < keys else f.MOVE if same < row_words else f.NOTHING
+            kind = kind_of_change(row, row + width * 8, keys, row_words)
         elif has_post:
             kind = f.INSERT
         if has_pre or has_post:
@@ -189,12 +188,12 @@ def merge_ops(args: Words, places: int, diffs: int, ops: int) -> None:
 
 
 @small
-def alike_words(one: int, two: int, count: int) -> int:
-    """Return how many words are the same before the first that differs."""
+def kind_of_change(one: int, two: int, keys: int, count: int) -> int:
+    """Return what it is to go from one row to another, given their words and how many are keys."""
     for word in range(count):
         if ld(one, word) != ld(two, word):
-            return word
-    return count
+            return f.UPDATE if word < keys else f.MOVE
+    return f.NOTHING
 
 
 SLOT_WORDS = 3

@@ -28,8 +28,6 @@ STEPS = {
     pa.decimal128(1).id: 16,
 }
 
-DOUBLE = pa.float64().id
-
 
 def rows_of_words(
     columns: Sequence[pa.Array], length: int, interner: Interner, *, keys: int
@@ -49,14 +47,11 @@ def rows_of_words(
 
 def described(column: pa.Array, interner: Interner, *, is_key: bool) -> list[Strided]:
     """Return where the words of a column are, one or two a value."""
-    kind = column.type.id
-    step = STEPS.get(kind)
-    if kind == DOUBLE:
-        column = one_nan(column)
-    present, data = column.buffers() if step else (None, None)
-    if step is None or data is None:
+    step = STEPS.get(column.type.id)
+    if step is None or column.buffers()[1] is None:
         return [plain(each) for each in to_words(column, interner, key=is_key)]
-    start, bits = column.offset, 0
+    column = one_nan(column)
+    (present, data), start, bits = column.buffers(), column.offset, 0
     if present is not None and not is_key and column.null_count:
         bits = present.address
     memory = (data, present) if bits else (data,)

@@ -20,6 +20,7 @@ from joingraph.expressions.types import words_of
 from joingraph.graph.compiled.fields import NULL_WORD
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.values.string_pool import Interner, validity
+from joingraph.tables.row_batch import number_column
 
 # By the id of a type, as Arrow takes long to hash a type itself.
 INTEGERS = {
@@ -35,7 +36,6 @@ INTEGERS = {
     pa.float32().id: np.int32,
     pa.float64().id: np.int64,
 }
-BOOL, DECIMAL = pa.bool_().id, pa.decimal128(1).id
 
 
 def to_words(column: pa.Array, interner: Interner, *, key: bool = False) -> list[Words]:
@@ -43,9 +43,7 @@ def to_words(column: pa.Array, interner: Interner, *, key: bool = False) -> list
     kind = column.type
     if is_text(kind):
         return [interner.words(column)]
-    if pa.types.is_floating(kind):
-        column = one_nan(column)
-    words = numbers(column)
+    words = numbers(one_nan(column))
     if key:
         return words
     present = np.asarray(column.is_valid()) if column.null_count else None
@@ -76,7 +74,9 @@ def null_word_taken(kind: pa.DataType) -> LimitError:
 
 
 def one_nan(column: pa.Array) -> pa.Array:
-    """Make all NaNs the same."""
+    """Make all NaNs the same; other numbers stay as they are."""
+    if not pa.types.is_floating(column.type):
+        return column
     nan = pc.is_nan(column)
     if not pc.any(nan).as_py():
         return column
@@ -105,12 +105,4 @@ def from_words(
     """Turn words back into a column; one without NULL, as keys are, may hold any word."""
     if is_text(kind):
         return interner.array(np.ascontiguousarray(words[0]), kind)
-    valid = validity(words[-1]) if nulls else None
-    if kind.id == BOOL:
-        data = np.packbits(words[0] == 1, bitorder="little")
-    elif kind.id == DECIMAL:
-        low = words[0]
-        data = np.stack([low, words[1] if len(words) == 2 else low >> 63], axis=1)
-    else:
-        data = np.ascontiguousarray(words[0], dtype=INTEGERS.get(kind.id, np.int64))
-    return pa.Array.from_buffers(kind, len(words[0]), [valid, pa.py_buffer(data)])
+    return number_column(words, kind, validity(words[-1]) if nulls else None)

@@ -1,0 +1,1 @@
+"""Aggregates that are functions of exact integer sums (aggregates/sums.py)."""

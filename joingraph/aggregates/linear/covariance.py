@@ -1,0 +1,63 @@
+"""COVAR_POP, COVAR_SAMP and CORR of two columns: exact, rounded once."""
+
+from __future__ import annotations
+
+import math
+
+import pyarrow as pa
+
+from joingraph.aggregates.contract import NOT_SQLITE, Aggregate, Asked, Entry, Result
+from joingraph.aggregates.exact import Rounding, root
+from joingraph.aggregates.linear.pairs import pairs_of
+from joingraph.aggregates.sums import Linear, Sums
+
+
+class Covariance:
+    """Makes COVAR, of a sample (less one) or a population."""
+
+    def __init__(self, *, less: int) -> None:
+        self.less = less
+
+    def __call__(self, asked: Asked) -> Aggregate:
+        pairs, rounding = pairs_of(asked, "n", "y", "x", "yx"), Rounding(asked.dialect)
+
+        def finish(sums: Sums) -> Result:
+            found = pairs.read(sums)
+            if found.count <= self.less:
+                return None
+            bottom = found.count * (found.count - self.less) * math.prod(found.scales)
+            return rounding.of(found.nans, found.centred("y", "x"), bottom)
+
+        return Linear(pa.float64(), asked.types, pairs.monomials, finish)
+
+
+def correlation(asked: Asked) -> Linear:
+    """Return CORR. Without variance: NULL in Postgres, NaN in DuckDB.
+
+    In Spark it is NULL of one pair, and of more a division by zero.
+    """
+    pairs = pairs_of(asked, "n", "y", "x", "yy", "yx", "xx")
+
+    def finish(sums: Sums) -> Result:
+        found = pairs.read(sums)
+        if not found.count or (found.count == 1 and asked.dialect != "duckdb"):
+            return None
+        if any(found.nans):
+            return math.nan
+        yx = found.centred("y", "x")
+        spread = found.centred("y", "y") * found.centred("x", "x")
+        if spread:
+            size = root(yx * yx, spread)
+            return size if yx >= 0 else -size
+        if asked.dialect == "spark":
+            raise ZeroDivisionError("one of the columns has the same value in all rows")
+        return math.nan if asked.dialect == "duckdb" else None
+
+    return Linear(pa.float64(), asked.types, pairs.monomials, finish)
+
+
+AGGREGATES = {
+    "COVAR_POP": Entry(Covariance(less=0), NOT_SQLITE, arguments=2),
+    "COVAR_SAMP": Entry(Covariance(less=1), NOT_SQLITE, arguments=2),
+    "CORR": Entry(correlation, NOT_SQLITE, arguments=2),
+}

@@ -9,12 +9,15 @@ from collections.abc import Iterator
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
+from typing import Final
 
 from joingraph.aggregates import bags, linear
 from joingraph.aggregates.contract import Aggregate, Asked, Entry, Refused, Unknown
 from joingraph.aggregates.distinct import Distinct
 from joingraph.aggregates.refused import REFUSED
 from joingraph.common.names import suggest
+
+PAGE: Final = "docs/functions.md lists what is"
 
 
 def _entries(folder: ModuleType) -> Iterator[tuple[str, Entry]]:
@@ -52,7 +55,7 @@ def aggregate(asked: Asked) -> Aggregate:
 def _unknown(asked: Asked) -> Unknown:
     names = [name for name, entry in ENTRIES.items() if asked.dialect in entry.dialects]
     meant = suggest(asked.name, names)
-    instead = f"did you mean {meant}?" if meant else "docs/functions.md lists what is"
+    instead = f"did you mean {meant}?" if meant else PAGE
     return Unknown(asked.name, f"{asked.dialect} has no such aggregate", instead)
 
 
@@ -64,11 +67,11 @@ def _check(asked: Asked, entry: Entry) -> None:
     count, most = len(asked.types), entry.arguments
     if most is not None and (count < most or (count > most and not asked.order)):
         shown = f"{count} argument{'s' * (count != 1)}"
-        raise Refused(f"{asked.name} of {shown}", f"it has {most}", "write these")
+        raise Refused(f"{asked.name} of {shown}", f"it takes {most}", PAGE)
     least, most_constants = entry.constants
     if not least <= len(asked.constants) <= most_constants:
-        why = f"it has {least if least == most_constants else f'{least} to {most_constants}'}"
-        raise Refused(f"{asked.name} with {len(asked.constants)} constants", why, "write these")
+        why = f"it takes {least if least == most_constants else f'{least} to {most_constants}'}"
+        raise Refused(f"{asked.name} with {len(asked.constants)} constants", why, PAGE)
     if asked.is_distinct and any(each.argument for each in asked.order):
         why = "a set has no order by what is not in it"
         raise Refused(f"ORDER BY in {asked.name}(DISTINCT)", why, "order by the argument itself")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from joingraph.aggregates.contract import Aggregate, Asked, Entry, Row
 from joingraph.aggregates.heap import First
-from joingraph.aggregates.keys import Descending, Key, identity, rank
+from joingraph.aggregates.keys import Descending, Key, identity, one_nan, rank
 
 
 class ExtremeBy:
@@ -28,7 +28,7 @@ class ExtremeBy:
             key = rank(by, by_type)
             return (Descending(key) if self.is_last else key, identity(value, type))
 
-        return First(type, key_of, lambda row: row[0])
+        return First(type, key_of, lambda row: one_nan(row[0]))
 
 
 _LEAST, _GREATEST = ExtremeBy(is_last=False), ExtremeBy(is_last=True)

@@ -142,9 +142,10 @@ class _Middle:
             return None
         if not part:
             return below
+        found = below * (1 - part) + above * part
         if self.dialect == "postgres":
-            return below + part * (above - below)
-        return below * (1 - part) + above * part
+            found = below + part * (above - below)
+        return math.nan if math.isnan(found) else found
 
     def _cut(self, low: int, found: Fraction) -> int:
         """Cut a decimal as DuckDB does: a long one after the part is taken."""

@@ -36,22 +36,22 @@ def correlation(asked: Asked) -> Linear:
 
     In Spark it is NULL of one pair, and of more a division by zero.
     """
-    pairs = pairs_of(asked, "n", "y", "x", "yy", "yx", "xx")
+    pairs, dialect = pairs_of(asked, "n", "y", "x", "yy", "yx", "xx"), asked.dialect
 
     def finish(sums: Sums) -> Result:
         found = pairs.read(sums)
-        if not found.count or (found.count == 1 and asked.dialect != "duckdb"):
+        if not found.count or (found.count == 1 and dialect == "spark"):
             return None
-        if any(found.nans):
+        is_flat = found.is_flat("y") or found.is_flat("x")
+        if is_flat and dialect == "postgres":
+            return None
+        if any(found.nans) or (is_flat and dialect == "duckdb"):
             return math.nan
-        yx = found.centred("y", "x")
-        spread = found.centred("y", "y") * found.centred("x", "x")
-        if spread:
-            size = root(yx * yx, spread)
-            return size if yx >= 0 else -size
-        if asked.dialect == "spark":
+        if is_flat:
             raise ZeroDivisionError("one of the columns has the same value in all rows")
-        return math.nan if asked.dialect == "duckdb" else None
+        yx = found.centred("y", "x")
+        size = root(yx * yx, found.centred("y", "y") * found.centred("x", "x"))
+        return size if yx >= 0 else -size
 
     return Linear(pa.float64(), asked.types, pairs.monomials, finish)
 

@@ -70,6 +70,14 @@ class Moments:
     def centred(self, a: str, b: str) -> int:
         return self.count * self.sums[a + b] - self.sums[a] * self.sums[b]
 
+    def odd(self, name: str) -> Sums:
+        """Return the counts of NaN, infinity, -infinity in y or x."""
+        return self.odd_y if name == "y" else self.odd_x
+
+    def is_flat(self, name: str) -> bool:
+        """True if y or x is finite and the same in all pairs."""
+        return not any(self.odd(name)) and self.centred(name, name) == 0
+
     @property
     def nans(self) -> tuple[int, int, int]:
         """Count what makes NaN of deviations from a mean."""

@@ -23,12 +23,11 @@ Finish: TypeAlias = Callable[[Moments, Rounding], Result]
 
 def _square(found: Moments, rounding: Rounding, name: str) -> Result:
     """Return the sum of the squared deviations of one column."""
-    odd = found.odd_y if name == "y" else found.odd_x
     if found.count == 1 and rounding.dialect == "duckdb":
         return 0.0
     scale = found.scales["yx".index(name)]
     top, bottom = found.centred(name, name), found.count * scale * scale
-    return rounding.of((sum(odd), 0, 0), top, bottom)
+    return rounding.of((sum(found.odd(name)), 0, 0), top, bottom)
 
 
 def _sxx(found: Moments, rounding: Rounding) -> Result:
@@ -46,9 +45,7 @@ def _sxy(found: Moments, rounding: Rounding) -> Result:
 
 def _is_flat(found: Moments, rounding: Rounding, name: str) -> bool:
     """True if one column has no variance; in DuckDB a single NaN or infinity has none, either."""
-    if any(found.odd_y if name == "y" else found.odd_x):
-        return found.count == 1 and rounding.dialect == "duckdb"
-    return found.centred(name, name) == 0
+    return found.is_flat(name) or (found.count == 1 and rounding.dialect == "duckdb")
 
 
 def _slope(found: Moments, rounding: Rounding) -> Result:
@@ -112,8 +109,7 @@ class AverageOfPairs:
 
         def finish(sums: Sums) -> Result:
             found = pairs.read(sums)
-            odd = found.odd_y if at == 0 else found.odd_x
-            return finish_mean((found.sums[self.name], found.count, *odd))
+            return finish_mean((found.sums[self.name], found.count, *found.odd(self.name)))
 
         return Linear(type, asked.types, pairs.monomials, finish)
 

@@ -134,6 +134,8 @@ def test_every_nan_is_one_and_minus_zero_is_zero() -> None:
         for gone in (-0.0, -0.0, float("nan"), nan):
             state = found.add(state, (gone,), -1)
         assert state == found.zero()
+    listed = aggregate(asked("LIST", "x", order=(UP,)))
+    assert state_of(listed, [nan]) == state_of(listed, [float("nan")])
     assert result(asked("COUNT", "x", is_distinct=True), 0.0, nan, -0.0, NAN) == 2
     assert repr(result(asked("MIN", "x"), -0.0, nan)) == "0.0"
     assert repr(result(asked("MAX", "x"), -0.0, nan)) == "nan"
@@ -237,7 +239,10 @@ def test_a_heap_stays_as_short_as_what_is_in_it() -> None:
         heap.add((number,), number, 1)
         heap.add((number,), number, -1)
         assert len(heap.keys) <= 2 * len(heap.counts) + SPARE_KEYS + 1
-    heap.add((0,), 0, -1)
+    for _ in range(100):
+        heap.add((0,), 0, 1)
+    assert len(heap.keys) <= 2 + SPARE_KEYS
+    heap.add((0,), 0, -101)
     assert heap.first() is None
     assert heap == Heap()
 
@@ -245,6 +250,9 @@ def test_a_heap_stays_as_short_as_what_is_in_it() -> None:
 def test_roots_and_floats_are_rounded_once() -> None:
     assert root(2, 1) == math.sqrt(2)
     assert root(0, 5) == 0.0
+    between = 2**53 + 1  # half way between two doubles, the even one is below
+    assert root(between**2, 1) == 2.0**53
+    assert root((between**2 << 400) + 1, 1 << 400) == 2.0**53 + 2
     assert root(1, 10**700) == 1e-350 + 0.0
     assert root((10**200 + 1) ** 2, 1) == 1e200
     half = 2**24 + 1  # half way between two FLOATs, the even one is below

@@ -23,6 +23,7 @@ from joingraph.expressions.evaluate import NoAnswer
 from joingraph.filters.keyed import split
 from joingraph.plan.keys.keyed import Keyed, keyed_aliases
 from joingraph.plan.view import View
+from joingraph.sql.definition import Definition
 from joingraph.storage.attempt import Attempt
 from joingraph.storage.live_graph import LiveGraph
 from joingraph.storage.positions import Origin
@@ -31,7 +32,7 @@ from joingraph.tables.batch import Entry, Refused, without
 from joingraph.tables.row_batch import RowBatch
 from joingraph.view_diffs.factorised import Factorised
 from joingraph.view_diffs.formats import FromRows, made_as_idiffs, made_as_rows, made_factorised
-from joingraph.view_diffs.idiffs import IDiffs, make_idiffs
+from joingraph.view_diffs.idiffs import IDiffs, group_idiffs, make_idiffs
 from joingraph.view_diffs.view_diff import META, Forms, ViewDiff, check_names
 
 
@@ -151,7 +152,7 @@ class Batches:
     @property
     def _logs_ahead(self) -> bool:
         """True if a batch that is not refused cannot fail any more, and it pays to know."""
-        return self._live.journal.store.is_durable and never_fails(self._live.view.plan)
+        return self._live.journal.store.is_durable and never_fails(self._live.view)
 
     def set_aside(self, attempt: Attempt, record: Record, refused: Sequence[Refused]) -> None:
         """Quarantine diffs that miss their row, once the batch stands, if that was chosen."""
@@ -227,6 +228,10 @@ class Batches:
 
     def _as_idiffs(self, entries: Sequence[Entry]) -> tuple[list[Refused], Forms]:
         """Carry a batch out with its base rows folded, making only the rows that i-diffs lack."""
+        if self._groups is not None:
+            applied = self._live.engine.apply(entries, skip=self.skips, generate=True)
+            idiffs = group_idiffs(self._groups, applied.changes.table)
+            return applied.refused, made_as_idiffs(idiffs)
         refused = self._live.engine.missing(entries)
         self.refuse(entries, refused)
         parts = split(self._live.view.plan, self._keyed, without(entries, refused))
@@ -239,9 +244,17 @@ class Batches:
 
     def from_rows(self, entries: Sequence[Entry], refused: Sequence[Refused]) -> FromRows:
         """Return how a batch's i-diffs are made of its rows, if they are asked for."""
+        if self._groups is not None:
+            return partial(group_idiffs, self._groups)
         left = without(entries, refused)
         plan, keyed = self._live.view.plan, self._keyed
         return lambda changes: make_idiffs(plan, keyed, split(plan, keyed, left).diffs, changes)
+
+    @property
+    def _groups(self) -> Definition | None:
+        """The graph's view, if it groups."""
+        definition = self._live.view.definition
+        return None if definition.grouping is None else definition
 
     @property
     def _keyed(self) -> dict[int, Keyed]:

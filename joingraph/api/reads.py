@@ -23,7 +23,7 @@ from joingraph.expressions.tree import Expression
 from joingraph.plan.view import View
 from joingraph.reads.explanation import Explanation, Open
 from joingraph.reads.requests import Reading, Touched, make_reading
-from joingraph.reads.row_lookup import ask
+from joingraph.reads.row_lookup import ask, of_joined
 from joingraph.reads.unanswered import explained
 from joingraph.reads.why import Why, paths_text
 from joingraph.reads.why_not import WhyNot, breaks_text
@@ -160,6 +160,5 @@ class Reads:
         with self._live.lock:
             lookup = ask(self._live.view.definition, row, "why_not(row)")
             with self._naming(lookup.conditions):
-                return breaks_text(
-                    self._live.view.plan, lookup, self._live.settled().why_not(lookup)
-                )
+                view, found = self._live.view, self._live.settled().why_not(lookup)
+                return breaks_text(view.plan, of_joined(view.definition, lookup), found)

@@ -195,7 +195,7 @@ class Writes:
         with live.lock:
             live.begin_writing()
             check_names("stream()", pa.schema([*live.view.schema, *HAPPENED]))
-            if live.journal.keeps(None) or not never_fails(live.view.plan):
+            if live.journal.keeps(None) or not never_fails(live.view):
                 table = self.apply(batch, None, None, "rows").to_arrow()
                 return Stream(one_table(table), do_nothing)
             live.journal.make_room()
@@ -232,7 +232,7 @@ class Writes:
         live = self._live
         with live.lock:
             live.begin_writing()
-            found = indexable(live.view.plan, column)
+            found = indexable(live.view, column)
             if found in live.journal.state.indexes:
                 return
 

@@ -7,6 +7,7 @@ from importlib import import_module
 
 from joingraph.common.names import plain, short_repr
 from joingraph.engines.contract import Engine
+from joingraph.engines.grouping import GroupingEngine
 from joingraph.engines.plain import ReferenceEngine
 from joingraph.plan.view import View
 
@@ -20,6 +21,13 @@ def make_engine(view: View, engine: str, lookahead: str, key_index: Sequence[str
     one_of("engine", engine, ENGINES)
     one_of("lookahead", lookahead, LOOKAHEADS)
     lookahead = AUTO_LOOKAHEAD if lookahead == "auto" else lookahead
+    rows = of_rows(view, engine, lookahead, key_index)
+    grouping = view.definition.grouping
+    return rows if grouping is None else GroupingEngine(view.definition, rows)
+
+
+def of_rows(view: View, engine: str, lookahead: str, key_index: Sequence[str]) -> Engine:
+    """Choose the form of the graph of the rows that are joined."""
     if engine != "reference":
         import_module("joingraph.engines.compiled.warm").ensure_compiled()
         compiled = import_module("joingraph.engines.compiled.engine")  # numba takes half a second

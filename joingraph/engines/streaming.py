@@ -20,11 +20,14 @@ from joingraph.common.forks import FORKS
 from joingraph.expressions.texts import blocks
 from joingraph.generators.reads.scan import BLOCK
 from joingraph.plan.kept_columns import is_total
-from joingraph.plan.model import Plan
+from joingraph.plan.view import View
 
 
-def never_fails(plan: Plan) -> bool:
-    """True if nothing that is computed on a path can raise an error."""
+def never_fails(view: View) -> bool:
+    """True if nothing that is computed on a path, or of a group, can raise an error."""
+    plan = view.plan
+    if view.definition.grouping is not None:
+        return False
     outputs = [each.value for each in plan.definition.output]
     return all(is_total(plan, each) for each in (*plan.residuals, *outputs))
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from joingraph.expressions.texts import Column, Numbers, codes, is_text, whole
-from joingraph.expressions.words import bits_of
+from joingraph.expressions.words import bits_of, to_words
 
 
 class Balances(NamedTuple):
@@ -58,6 +58,8 @@ def comparable(column: Column) -> pa.Array:
     if is_text(column.type):
         return pa.array(codes(column))
     found = whole(column)
+    if pa.types.is_nested(found.type):
+        return pa.array(to_words(found), pa.string())
     if not pa.types.is_floating(found.type):
         return found
     nan = pa.scalar(float("nan"), found.type)

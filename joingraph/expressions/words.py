@@ -29,7 +29,9 @@ def bits_of(kind: pa.DataType) -> pa.DataType | None:
 
 
 def to_words(column: pa.Array) -> list[Word]:
-    """Turn a column into words; all NaNs are one, -0.0 and 0.0 are two."""
+    """Turn a column into words; all NaNs are one, -0.0 and 0.0 are two; a list is its text."""
+    if pa.types.is_nested(column.type):
+        return [None if each is None else repr(each) for each in column.to_pylist()]
     if pa.types.is_floating(column.type):
         nan = pa.scalar(float("nan"), column.type)
         column = pc.if_else(pc.is_nan(column), nan, column)

@@ -10,6 +10,7 @@ from joingraph.expressions.show import show
 from joingraph.expressions.types import sql_name
 from joingraph.plan.keys.keyed import idiff_lines
 from joingraph.plan.model import AliasPlan, Nearer, Plan, Vertex
+from joingraph.sql.definition import Definition, Grouping
 
 PRODUCT = "<>"  # how the empty vertex is written
 
@@ -21,27 +22,40 @@ def vertex_name(plan: Plan, vertex: Vertex) -> str:
     return "<" + ", ".join(" = ".join(map(show, members)) for members in vertex.members) + ">"
 
 
-def explain(plan: Plan) -> str:
+def explain(definition: Definition, plan: Plan) -> str:
     """Write the plan section by section."""
     output = [
         f"{each.name} {sql_name(each.value.type)} = {show(each.value)}"
-        for each in plan.definition.output
+        for each in definition.output
     ]
     vertices = [f"v{vertex.index}  {vertex_name(plan, vertex)}" for vertex in plan.vertices]
     tree = tree_lines(plan, lambda alias: plan.aliases[alias].name, lambda way: f"v{way.vertex}")
     sections = [
         ("output", output),
+        ("groups", list(group_lines(definition.grouping))),
         ("aliases", [line for alias in plan.aliases for line in alias_lines(alias)]),
         ("join vertices", vertices),
         ("join tree", list(tree)),
         ("residual predicates (checked on the path)", [show(each) for each in plan.residuals]),
-        ("i-diffs", list(idiff_lines(plan))),
+        ("i-diffs", list(idiff_lines(plan)) if definition.grouping is None else []),
     ]
     title = f"view {plan.definition.name}"
     parts = [
         f"{head}\n" + "".join(f"  {line}\n" for line in lines) for head, lines in sections if lines
     ]
     return "\n".join([title + "\n", *parts])
+
+
+def group_lines(grouping: Grouping | None) -> Iterator[str]:
+    """Yield what rows are grouped by, and what is made of them."""
+    if grouping is None:
+        return
+    keys = ", ".join(show(each.value) for each in grouping.joined.output[: grouping.keys])
+    yield f"by         {keys or ('all rows, one group' if grouping.is_whole else '()')}"
+    for use in grouping.uses:
+        yield f"aggregate  {use.text}"
+    if grouping.having is not None:
+        yield f"having     {show(grouping.having)}"
 
 
 def alias_lines(alias: AliasPlan) -> Iterator[str]:

@@ -53,7 +53,7 @@ class View:
         self.sql, self.dialect = sql, dialect
         self.tables = tables
         self.definition = define(sql, tables, dialect, is_stored=is_stored)
-        self.plan = build(self.definition)
+        self.plan = build(self.definition.joined)
 
     def __repr__(self) -> str:
         return f"View({self.name}: {', '.join(self.schema.names)})"
@@ -70,7 +70,7 @@ class View:
 
     def explain(self) -> str:
         """Return the plan: aliases, filters, vertices, join tree, residual predicates, output."""
-        return explain(self.plan)
+        return explain(self.definition, self.plan)
 
     def kernels(self) -> dict[str, str]:
         """Return the code that joingraph writes for this view and compiles, by alias and kernel."""

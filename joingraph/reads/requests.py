@@ -17,7 +17,7 @@ from joingraph.common.names import did_you_mean, quoted, short_repr
 from joingraph.expressions.order import Order
 from joingraph.expressions.show import show
 from joingraph.expressions.tree import Expression
-from joingraph.plan.model import Plan
+from joingraph.plan.view import View
 from joingraph.sql.conditions import bind_order, bind_where
 from joingraph.sql.definition import Definition
 
@@ -57,15 +57,18 @@ def make_reading(definition: Definition, where: object, order_by: object, limit:
     )
 
 
-def indexable(plan: Plan, column: object) -> str:
+def indexable(view: View, column: object) -> str:
     """Find an output column that can have an index, whatever the case of its name."""
+    definition, plan = view.definition, view.plan
     if not isinstance(column, str):
         raise ViewError(f"index: a column is named by a text, found {short_repr(column)}")
-    names = {each.name.lower(): each for each in plan.definition.output}
+    if definition.grouping is not None:
+        raise ViewError(f"index: the rows of {definition.name} are groups, which have no index")
+    names = {each.name.lower(): each for each in definition.output}
     found = names.get(column.lower())
     if found is None:
-        hint = did_you_mean(column, plan.definition.schema.names)
-        raise ViewError(f"index: {plan.definition.name} has no column {quoted(column)}{hint}")
+        hint = did_you_mean(column, definition.schema.names)
+        raise ViewError(f"index: {definition.name} has no column {quoted(column)}{hint}")
     if found.value not in plan.slots:
         raise ViewError(
             f"index: {quoted(found.name)} is computed on the path, as {show(found.value)}, and "

@@ -9,6 +9,7 @@ as SQL compares. Whether a row is the very one (-0.0 is not 0.0) is decided by i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -28,7 +29,7 @@ class Asked(NamedTuple):
     """A row of the view's columns: its words, and what they ask of each column."""
 
     words: tuple[Word, ...]
-    conditions: tuple[Expression, ...]
+    conditions: tuple[Call, ...]
 
 
 def ask(definition: Definition, row: object, question: str) -> Asked:
@@ -43,7 +44,25 @@ def ask(definition: Definition, row: object, question: str) -> Asked:
     return Asked(words, conditions)
 
 
-def condition(output: Output, value: Value) -> Expression:
+def of_joined(definition: Definition, asked: Asked) -> Asked:
+    """Return what a row that is asked about says of the rows that a view joins.
+
+    A row of a group says what it is grouped by, as far as it shows that.
+    """
+    grouping = definition.grouping
+    if grouping is None:
+        return asked
+    keys = grouping.joined.output[: grouping.keys]
+    joined: dict[Expression, Output] = dict(zip(grouping.values, keys, strict=False))
+    conditions = [
+        replace(each, args=(joined[output.value].value, *each.args[1:]))
+        for output, each in zip(definition.output, asked.conditions, strict=True)
+        if output.value in joined
+    ]
+    return Asked((), tuple(conditions))
+
+
+def condition(output: Output, value: Value) -> Call:
     """Return the condition that a column has a value."""
     if value is None:
         return Call("is_null", (output.value,), pa.bool_())

@@ -7,11 +7,12 @@ Every form of the graph gives the breaks; the sentences are written here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
 
+from joingraph.expressions.python_values import plain_text
 from joingraph.expressions.show import brief, show
 from joingraph.expressions.tree import Call, Column, Expression, Literal, aliases_of
 from joingraph.plan.classes import bare
@@ -63,7 +64,24 @@ class Equal(NamedTuple):
     """The view has a row that SQL holds equal, yet it is not the same."""
 
 
-Break = NoRows | Unequal | Apart | Untrue | Equal
+class OtherRow(NamedTuple):
+    """The group of such keys shows another row."""
+
+    row: Mapping[str, object]
+
+
+class NotHaving(NamedTuple):
+    """The group of such keys does not pass HAVING, given the values of its aggregates."""
+
+    having: str
+    values: Mapping[str, object]
+
+
+class NoGroup(NamedTuple):
+    """No group shows such a row, and the row does not tell which group it would be."""
+
+
+Break = OtherRow | NotHaving | NoGroup | NoRows | Unequal | Apart | Untrue | Equal
 
 
 def breaks_text(plan: Plan, asked: Asked, breaks: Sequence[Break]) -> WhyNot:
@@ -83,7 +101,7 @@ def aliases(plan: Plan, found: Break) -> tuple[str, ...]:
             concerned = aliases_of(one) | aliases_of(other)
         case Untrue(test, _, _):
             concerned = aliases_of(test)
-        case Equal():
+        case _:
             concerned = frozenset(names)
     return tuple(name for name in names if name in concerned)
 
@@ -105,8 +123,21 @@ def reason(plan: Plan, asked: Asked, found: Break) -> str:
                 return f"{brief(show(test))} in no row of the view"
             kind = "residual predicate" if test in plan.residuals else "the row's"
             return f"{kind} {brief(show(test))} is {outcome(false, null)}"
+        case OtherRow(row):
+            return f"the group is there, with {values_text(row)}"
+        case NotHaving(having, values):
+            return (
+                f"the group is there, but HAVING {having} is not TRUE, with {values_text(values)}"
+            )
+        case NoGroup():
+            return "no group shows this row; the view does not show by what it groups"
         case Equal():
             return "the view has an equal row, but not this one: -0.0 and 0.0 are two values"
+
+
+def values_text(values: Mapping[str, object]) -> str:
+    """Write values by name."""
+    return ", ".join(f"{name} = {plain_text(value)}" for name, value in values.items())
 
 
 def outcome(false: int, null: int) -> str:

@@ -126,7 +126,7 @@ def pruned(view: View) -> View:
     same = (
         found.definition.aliases == view.definition.aliases
         and found.definition.conditions == view.definition.conditions
-        and found.definition.output == view.definition.output
+        and found.definition.joined.output == view.definition.joined.output
     )
     return found if same else view
 
@@ -134,7 +134,7 @@ def pruned(view: View) -> View:
 def narrow_table(view: View, table: Table) -> Table:
     """Leave out the columns of a table that a view does not read; its key stays."""
     aliases = {each.name for each in view.definition.aliases if each.table == table.name}
-    read = [*view.definition.conditions, *(each.value for each in view.definition.output)]
+    read = [*view.definition.conditions, *(each.value for each in view.definition.joined.output)]
     names = {each.name for one in read for each in columns_of(one) if each.alias in aliases}
     fields = [field for field in table.schema if field.name in {*names, *table.key}]
     return Table(table.name, pa.schema(fields or [table.schema.field(0)]), table.key)

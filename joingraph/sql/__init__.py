@@ -8,6 +8,7 @@ without SQL. The life of a text:
     clauses.py         refuses each clause that is not known to be taken
     scope.py           says what names mean
     distinct_names.py  writes the SELECT anew whose columns share a name
+    grouping.py        what GROUP BY, DISTINCT and aggregates make of the rows (aggregates.py)
     binder.py          conditions and columns: surveyed (limits.py), bound (functions/scalars.py)
     text/place.py      line and column, where something was refused
 """
@@ -15,6 +16,7 @@ without SQL. The life of a text:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 from sqlglot import exp
@@ -23,7 +25,7 @@ from joingraph.common.errors import ViewError
 from joingraph.common.names import quoted
 from joingraph.sql.binder import FlatView
 from joingraph.sql.clauses import kind
-from joingraph.sql.definition import META_NAMES, Definition, Output
+from joingraph.sql.definition import META_NAMES, Definition, Grouping, Output
 from joingraph.sql.distinct_names import with_distinct_names
 from joingraph.sql.scope import Context, Field, check_args, repeated
 from joingraph.sql.select import check_unused, query, renamed
@@ -71,7 +73,7 @@ def _define(sql: str, tables: Mapping[str, Table], dialect: str, *, is_stored: b
     _check_types(fields, body)
     if not is_stored:
         _check_meta_names(fields, body)
-    return Definition(
+    rows = Definition(
         name,
         sql,
         dialect,
@@ -80,6 +82,11 @@ def _define(sql: str, tables: Mapping[str, Table], dialect: str, *, is_stored: b
         tuple(flat.conditions),
         tuple(Output(field.name, field.value) for field in fields),
     )
+    if flat.grouped is None:
+        return rows
+    shown, keys, uses, having, is_whole = flat.grouped
+    joined = replace(rows, output=shown)
+    return replace(rows, grouping=Grouping(joined, keys, uses, having, is_whole))
 
 
 def _view(statement: exp.Expr) -> tuple[str, list[exp.Expr], exp.Expr]:

@@ -7,6 +7,7 @@ subqueries come before those of the query around them, each split into its conju
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from sqlglot import exp
@@ -21,6 +22,9 @@ from joingraph.sql.scope import Cte, Field, Scope
 from joingraph.sql.text.refusal import Mistake
 from joingraph.tables.table import Table
 
+if TYPE_CHECKING:
+    from joingraph.sql.grouping import Grouped
+
 ALIASES_MAX = 256
 _LEAF = Size(1, 1)
 
@@ -34,6 +38,7 @@ class FlatView:
         self.conditions: list[Expression] = []
         self.ctes: list[Cte] = []
         self.nodes = 0
+        self.grouped: Grouped | None = None
         self._taken: set[str] = set()
         self._tables = {name.lower(): name for name in tables}
 

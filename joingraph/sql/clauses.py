@@ -31,13 +31,12 @@ _LIMIT = Reason(
     "which rows remain would depend on the order of diffs",
     "a limit belongs to reading: scan(order_by=..., limit=...)",
 )
-_AGGREGATE = "joingraph maintains joins row by row, and this sums up many rows"
 _TABLESAMPLE = Reason(
     "TABLESAMPLE",
     "which rows are drawn is not a function of the data",
     "write a condition on a column in WHERE",
 )
-_PIVOT = Reason("PIVOT", _AGGREGATE, "read the view and pivot there")
+_PIVOT = Reason("PIVOT", "its columns depend on the data", "read the view and pivot there")
 _LATERAL = Reason(
     "LATERAL",
     "it makes rows of each row of the tables before it",
@@ -46,13 +45,6 @@ _LATERAL = Reason(
 _HINT = Reason("the hint", "joingraph makes its own plan, which no hint reaches", "leave it out")
 
 _SELECT = {
-    "distinct": Reason(
-        "DISTINCT",
-        "a view keeps each row as often as it occurs",
-        "fold the diffs by row, or read the view and drop duplicates there",
-    ),
-    "group": Reason("GROUP BY", _AGGREGATE, "group the view's diffs, or a scan of the view"),
-    "having": Reason("HAVING", _AGGREGATE, "group a scan of the view and filter there"),
     "windows": Reason("WINDOW", "it looks at other rows of the view", "apply it to a scan"),
     "qualify": Reason("QUALIFY", "it looks at other rows of the view", "apply it to a scan"),
     "order": _ORDER,
@@ -112,7 +104,9 @@ _JOIN = {
     "POSITIONAL": ("rows have no position", "join on a column"),
 }
 
-_SELECT_TAKEN = {"expressions", "from_", "joins", "where", "with_"}
+_SELECT_TAKEN = {
+    *("expressions", "from_", "joins", "where", "with_", "distinct", "group", "having"),
+}
 _JOIN_TAKEN = {"this", "on", "using", "kind", "method"}
 _TABLE_TAKEN = {"this", "db", "catalog", "alias", "joins"}
 _SUBQUERY_TAKEN = {"this", "alias", "joins", "with_"}
@@ -121,7 +115,7 @@ _CTE_TAKEN = {"this", "alias", "materialized"}
 
 
 def check_select(select: exp.Select) -> None:
-    """Refuse every clause of a SELECT but its list, FROM, WHERE and WITH."""
+    """Refuse every clause of a SELECT but its list, FROM, WHERE, WITH and what groups."""
     place = next(iter(select.expressions), select)
     _check(select, _SELECT_TAKEN, _SELECT, place)
 

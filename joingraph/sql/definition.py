@@ -5,6 +5,11 @@
         conditions  F.userId = T.userId          (the conjuncts of every ON and WHERE)
         output      followerId = F.followerId, tweetId = T.tweetId
 
+    SELECT F.fan, COUNT(*) AS n, SUM(T.score) + 1 AS s FROM ... GROUP BY F.fan HAVING COUNT(*) > 1
+    ->  joined      a Definition of its own, with the columns F.fan, T.score
+        grouping    keys F.fan   uses COUNT(*), SUM(T.score)   having COUNT(*) > 1
+        output      fan, n, s: over the values of a group, which are its keys and uses
+
 joingraph/sql makes a Definition, joingraph/plan takes it. Subqueries in FROM and CTEs are
 already flattened into aliases of their own ("recent.T"), USING and NATURAL into equalities.
 """
@@ -16,6 +21,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from joingraph.aggregates.contract import Asked
+from joingraph.expressions.show import show
 from joingraph.expressions.tree import Column, Expression
 from joingraph.tables.table import Table
 
@@ -40,8 +47,52 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class Use:
+    """An aggregate of a view, and the columns of the joined rows that it reads."""
+
+    asked: Asked
+    columns: tuple[int, ...]
+    condition: int | None  # of FILTER
+    type: pa.DataType
+    text: str  # as it is written
+
+    @property
+    def value(self) -> Column:
+        """The column by which expressions over a group call it."""
+        return Column("", self.text, self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """How a view groups the rows of a join, of which the first `keys` columns are grouped by.
+
+    A group's values are its keys and its aggregates: `value` names them for expressions.
+    """
+
+    joined: Definition
+    keys: int
+    uses: tuple[Use, ...]
+    having: Expression | None
+    is_whole: bool  # all rows are one group, which is there even where no row is
+
+    @property
+    def values(self) -> tuple[Column, ...]:
+        """The columns by which expressions over a group call its values."""
+        keys = [key_value(each.value) for each in self.joined.output[: self.keys]]
+        return (*keys, *(each.value for each in self.uses))
+
+
+def key_value(key: Expression) -> Column:
+    """Name what a group is grouped by, as a value of the group."""
+    return Column("", show(key), key.type)
+
+
+@dataclass(frozen=True, slots=True)
 class Definition:
-    """The view, flattened: a bag of rows, one for each choice of rows that meets all conditions."""
+    """The view, flattened: a bag of rows, one for each choice of rows that meets all conditions.
+
+    One that groups has a row a group; its output is over a group's values.
+    """
 
     name: str
     sql: str
@@ -50,12 +101,18 @@ class Definition:
     aliases: tuple[Alias, ...]
     conditions: tuple[Expression, ...]
     output: tuple[Output, ...]
+    grouping: Grouping | None = None
     # Derived, since Arrow takes long to make one: the view's columns as an Arrow schema.
     schema: pa.Schema = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         columns = pa.schema([pa.field(each.name, each.value.type) for each in self.output])
         object.__setattr__(self, "schema", columns)
+
+    @property
+    def joined(self) -> Definition:
+        """The rows that are joined: those that a view groups, or else its own."""
+        return self if self.grouping is None else self.grouping.joined
 
     def key_columns(self, alias: str, table: str) -> tuple[Column, ...]:
         """Return the columns of a table's declared key as one of its aliases calls them."""

@@ -1,8 +1,8 @@
 """What no condition or output column may hold, and how large either may be.
 
-A view is a function of its base tables' rows, maintained row by row: aggregates, window functions
-and subqueries look at other rows, rand() and current_date at no row at all. Everything else is
-scalars.bind's affair.
+A view is a function of its base tables' rows: window functions and subqueries look at other rows,
+rand() and current_date at no row at all; an aggregate stands where groups are known (grouping.py).
+Everything else is scalars.bind's affair.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ _UNSUPPORTED = (
     ),
     Unsupported(
         (exp.AggFunc,),
-        "joingraph maintains joins row by row, and this sums up many rows",
-        "aggregate the view's diffs, or a scan of the view",
+        "it sums up many rows, and this is asked of each row",
+        "write it in the SELECT list or in HAVING",
     ),
     Unsupported((exp.Collate,), "strings compare byte by byte", "compare LOWER(…)"),
 )

@@ -129,6 +129,7 @@ class Context:
 
     ctes: Mapping[str, Cte]
     prefix: str = ""
+    may_group: bool = True  # of the view's own SELECT
 
 
 @dataclass(slots=True)

@@ -27,6 +27,7 @@ from joingraph.sql.clauses import (
     check_with,
     kind,
 )
+from joingraph.sql.grouping import Item, grouped_fields, is_grouped
 from joingraph.sql.joins import join_scopes, merge, starts_group
 from joingraph.sql.scope import (
     Context,
@@ -83,31 +84,42 @@ def _select(select: exp.Select, flat: FlatView, context: Context) -> Fields:
         flat.require(where.this, scope)
     if not select.expressions:
         raise Mistake(select, "this SELECT lists no columns")
-    return tuple(field for item in select.expressions for field in _output(item, scope, flat))
+    items = [each for item in select.expressions for each in _items(item, scope, flat)]
+    if not is_grouped(select, flat.dialect):
+        return tuple(_field(item, scope, flat) for item in items)
+    if not context.may_group:
+        why = "it groups the rows of a part of the view"
+        raise Refusal(select, "a subquery that groups", why, "keep a view of it, and join that")
+    return tuple(grouped_fields(select, items, scope, flat))
 
 
-def _output(item: exp.Expr, scope: Scope, flat: FlatView) -> Fields:
-    """Return the columns that one entry of a SELECT list makes."""
+def _items(item: exp.Expr, scope: Scope, flat: FlatView) -> list[Item]:
+    """Return what one entry of a SELECT list lists."""
     if isinstance(item, exp.Star):
         check_star(item)
-        return _starred(scope.fields)
+        return _starred(item, scope.fields)
     if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
         check_star(item.this)
-        return _starred(scope.relation(item).fields)
+        return _starred(item, scope.relation(item).fields)
     if isinstance(item, exp.Alias):
         check_args(item, {"this", "alias"}, "a SELECT list")
         check_name(item.args["alias"])
-        return (replace(flat.value(item.this, scope.find), name=item.alias, item=item),)
-    value = replace(flat.value(item, scope.find), item=item)
+        return [Item(item.alias, item.this, item, None)]
     bare = item.unnest()
     if isinstance(bare, exp.Column):
-        return (replace(value, name=scope.find(bare).name),)
-    return (replace(value, name=item.sql(flat.dialect, comments=False)),)
+        return [Item(scope.find(bare).name, item, item, None)]
+    return [Item(item.sql(flat.dialect, comments=False), item, item, None)]
 
 
-def _starred(fields: Fields) -> Fields:
+def _field(item: Item, scope: Scope, flat: FlatView) -> Field:
+    """Return a column of the view."""
+    value = flat.value(item.node, scope.find) if item.field is None else item.field
+    return replace(value, name=item.name, item=item.item)
+
+
+def _starred(star: exp.Expr, fields: Fields) -> list[Item]:
     """Return the columns that `*` lists: this SELECT names none of them."""
-    return tuple(replace(field, item=None) for field in fields)
+    return [Item(field.name, star, None, field) for field in fields]
 
 
 def _with(node: exp.Expr, flat: FlatView, context: Context) -> Context:
@@ -131,7 +143,7 @@ def _with(node: exp.Expr, flat: FlatView, context: Context) -> Context:
 def _expand(cte: Cte, flat: FlatView, prefix: str) -> Fields:
     """Flatten a query of a WITH clause once more, with aliases of its own."""
     cte.used = True
-    fields = query(cte.node.this, flat, replace(cte.context, prefix=prefix))
+    fields = query(cte.node.this, flat, replace(cte.context, prefix=prefix, may_group=False))
     return _named(fields, cte.node)
 
 
@@ -182,7 +194,8 @@ def _parenthesised(node: exp.Subquery, flat: FlatView, context: Context) -> Scop
     inner, name = node.this, node.alias
     context = _with(node, flat, context)
     if isinstance(inner, exp.Query) and not isinstance(inner, exp.Subquery):
-        within = replace(context, prefix=f"{context.prefix}{name or _UNNAMED}.")
+        prefix = f"{context.prefix}{name or _UNNAMED}."
+        within = replace(context, prefix=prefix, may_group=False)
         fields = query(inner, flat, within)
         if not name:
             return Scope({}, tuple(replace(field, relation=_UNNAMED) for field in fields))

@@ -44,7 +44,7 @@ def restore(disk: Disk, engine: Engine, journal: Journal) -> list[Quarantined]:
     except MemoryError as error:
         raise StoreError(f"{disk.found.path} needs more memory than there is") from error
     for column in journal.state.indexes:
-        engine.index(indexable(disk.owner.view.plan, column))
+        engine.index(indexable(disk.owner.view, column))
     return read_aside(disk.found[ASIDE]) if ASIDE in disk.found else []
 
 
@@ -196,7 +196,7 @@ def replay(record: Record, engine: Engine, view: View, *, generate: bool) -> Rep
             table = find_table(said["table"], view.tables)
             engine.expire(bind_expiry(view.plan, table, said["where"]), generate=False)
         case "index":
-            engine.index(indexable(view.plan, said["column"]))
+            engine.index(indexable(view, said["column"]))
         case "subscribe" | "ack" | "drop" | "rotate" | "close":
             pass
         case _:

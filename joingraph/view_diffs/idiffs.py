@@ -35,6 +35,7 @@ from joingraph.expressions.texts import take_rows
 from joingraph.expressions.words import Word
 from joingraph.plan.keys.keyed import Keyed, shared_columns, view_key
 from joingraph.plan.model import Plan
+from joingraph.sql.definition import Definition
 from joingraph.view_diffs.apply_idiffs import apply_to_copy
 from joingraph.view_diffs.idiffs_sql import Statement, TableName, idiffs_sql
 from joingraph.view_diffs.view_diff import META, signed_counts, word_rows
@@ -158,6 +159,20 @@ def make_idiffs(
         parts += counted_rows(rows, shared_columns(plan, keyed), balances)
     else:
         parts += keyed_rows(rows, named_by, balances)
+    return IDiffs(schema, tuple(part for part in parts if part.table.num_rows))
+
+
+def group_idiffs(definition: Definition, changes: pa.Table) -> IDiffs:
+    """Name a batch's diffs of groups by their keys; by whole rows, where not all keys are shown."""
+    grouping, schema = definition.grouping, definition.schema
+    assert grouping is not None, "a view of groups"
+    shown = [each.value for each in definition.output]
+    keys, rows = grouping.values[: grouping.keys], changes.select(range(len(schema)))
+    balances = balances_of(changes, tuple(range(len(schema))), ())
+    if keys and all(key in shown for key in keys):
+        parts = keyed_rows(rows, tuple(shown.index(key) for key in keys), balances)
+    else:
+        parts = counted_rows(rows, tuple(range(len(schema))), balances)
     return IDiffs(schema, tuple(part for part in parts if part.table.num_rows))
 
 

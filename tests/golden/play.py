@@ -36,7 +36,7 @@ class Player:
         self.schemas = {name: table.schema for name, table in view.tables.items()}
         on_missing = script.settings["on_missing"]
         self.graph = jg.JoinGraph(view, engine=engine, lookahead=lookahead, on_missing=on_missing)
-        self.rows: Counter[str] = Counter()
+        self.rows: Counter[str] = bag(self.scan())
         self.last: ViewDiff | None = None
 
     def step(self, step: Step) -> list[str]:

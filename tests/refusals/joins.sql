@@ -149,14 +149,14 @@ line 1, column 34: AS OF (time travel) is not taken: a view follows its tables a
 ==== spark
 SELECT * FROM tweet PIVOT (count(text) FOR userId IN (1, 2))
 ----
-line 1, column 21: PIVOT is not taken: joingraph maintains joins row by row, and this sums up many rows; read the view and pivot there.
+line 1, column 21: PIVOT is not taken: its columns depend on the data; read the view and pivot there.
   SELECT * FROM tweet PIVOT (count(text) FOR userId IN (1, 2))
                       ^
 
 ==== spark
 SELECT * FROM tweet UNPIVOT (v FOR n IN (tweetId, userId))
 ----
-line 1, column 21: UNPIVOT is not taken: joingraph maintains joins row by row, and this sums up many rows; read the view and pivot there.
+line 1, column 21: UNPIVOT is not taken: its columns depend on the data; read the view and pivot there.
   SELECT * FROM tweet UNPIVOT (v FOR n IN (tweetId, userId))
                       ^
 

@@ -33,7 +33,7 @@ def with_key_index(view: View, names: object) -> tuple[View, tuple[str, ...]]:
         for column in view.definition.key_columns(alias.name, alias.table)
     ]
     indexed = copy(view)
-    indexed.plan = build(view.definition, keys)
+    indexed.plan = build(view.definition.joined, keys)
     return indexed, names_indexed
 
 

@@ -1,0 +1,238 @@
+"""Groups of the rows of a join: an exact state for each aggregate, and how many paths there are.
+
+    rows      fan | score    +/- times           SELECT fan, SUM(score), MAX(score) ... GROUP BY fan
+    groups    ('ann',) -> 3 paths, [12, 5]       a state is what joingraph/aggregates/ keeps
+
+    absorb rows, base diff by base diff  ->  what groups were and are  ->  rows of the view diff
+
+A group is there as long as a path is. Before its first touch in a base diff its values are noted;
+what has not changed is not told. States are exact: what comes and goes leaves no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from joingraph.aggregates.contract import Aggregate
+from joingraph.aggregates.registry import aggregate
+from joingraph.common.errors import DiffError
+from joingraph.expressions.evaluate import evaluate, holds
+from joingraph.expressions.python_values import plain_text, python_values
+from joingraph.expressions.texts import Numbers, take_rows, typed
+from joingraph.expressions.tree import Expression, Value
+from joingraph.expressions.types import sql_name
+from joingraph.expressions.words import Word, from_words, normal, to_words
+from joingraph.sql.definition import Definition, Use
+from joingraph.view_diffs.view_diff import META, SIGNS, DiffRows, change_table, signed_counts
+
+INSERT, DELETE, PRE, POST = SIGNS
+Key: TypeAlias = tuple[Word, ...]
+Values: TypeAlias = tuple[Value, ...]
+
+
+class Group:
+    """One group: how many paths there are, and the states of its aggregates."""
+
+    __slots__ = ("paths", "states")
+
+    def __init__(self, states: list[Any]) -> None:
+        self.paths, self.states = 0, states
+
+
+class Touched(NamedTuple):
+    """What a base diff did to a group: its aggregates before and after, None where it is not."""
+
+    diff: int
+    key: Key
+    old: Values | None
+    new: Values | None
+
+
+class Shown(NamedTuple):
+    """Groups that pass HAVING: their places among those asked for, their values, their rows."""
+
+    passing: Numbers
+    values: dict[Expression, pa.Array]
+    rows: pa.Table
+
+
+class Rows(NamedTuple):
+    """Joined rows as they are absorbed: keys, and the values of each aggregate's columns."""
+
+    keys: list[Key]
+    values: list[Values]
+
+
+class Groups:
+    """The groups of one view."""
+
+    def __init__(self, definition: Definition) -> None:
+        assert definition.grouping is not None, "a view without groups has none"
+        self.definition, self.grouping = definition, definition.grouping
+        self.aggregates = [aggregate(use.asked) for use in self.grouping.uses]
+        self.key_types = [each.type for each in self.grouping.values[: self.grouping.keys]]
+        self.of: dict[Key, Group] = {}
+        if self.grouping.is_whole:
+            self.of[()] = self.empty()
+
+    def empty(self) -> Group:
+        """Return a group of no path."""
+        return Group([each.zero() for each in self.aggregates])
+
+    def rows(self, table: pa.Table) -> Rows:
+        """Read joined rows."""
+        count = table.num_rows
+        words = [words_of_column(table.column(at)) for at in range(self.grouping.keys)]
+        columns = [python_values(each) for each in table.columns]
+        keys: list[Key] = list(zip(*words, strict=True)) if words else [()] * count
+        return Rows(keys, list(zip(*columns, strict=True)))
+
+    def add(self, key: Key, values: Values, times: int) -> None:
+        """Add a joined row so many times; below zero: take it away."""
+        group = self.of.get(key)
+        if group is None:
+            group = self.of[key] = self.empty()
+        group.paths += times
+        for at, (use, each) in enumerate(zip(self.grouping.uses, self.aggregates, strict=True)):
+            if use.condition is None or values[use.condition] is True:
+                given = tuple(values[column] for column in use.columns)
+                group.states[at] = each.add(group.states[at], given, times)
+        if not group.paths and not self.grouping.is_whole:
+            del self.of[key]
+
+    def values_of(self, key: Key) -> Values | None:
+        """Compute a group's aggregates; None if it is not there."""
+        group = self.of.get(key)
+        if group is None:
+            return None
+        uses = zip(self.grouping.uses, self.aggregates, group.states, strict=True)
+        return tuple(self.result(key, use, each, state) for use, each, state in uses)
+
+    def result(self, key: Key, use: Use, aggregate: Aggregate, state: Any) -> Value:
+        """Compute an aggregate, or name the group whose value its type does not hold."""
+        try:
+            found: Value = aggregate.result(state)
+        except (OverflowError, ZeroDivisionError) as error:
+            named = f"{use.text}{self.place(key)}"
+            if isinstance(error, ZeroDivisionError):
+                raise DiffError(f"{named} divides by zero; nothing was applied") from None
+            raise DiffError(
+                f"{named} is {error.args[0]}, which {sql_name(use.type)} does not hold;"
+                " nothing was applied"
+            ) from None
+        return found
+
+    def place(self, key: Key) -> str:
+        """Name a group by its key."""
+        if not key:
+            return ""
+        columns = [from_words([word], kind) for word, kind in zip(key, self.key_types, strict=True)]
+        shown = {output.value: output.name for output in self.definition.output}
+        texts = [
+            f"{shown.get(value, value.name)} = {plain_text(python_values(column)[0])}"
+            for value, column in zip(self.grouping.values, columns, strict=False)
+        ]
+        return f" of the group {', '.join(texts)}"
+
+    def absorb(self, changes: pa.Table) -> Iterator[Touched]:
+        """Add the rows of the join's view diff; yield what each base diff did to the groups.
+
+        They come in the order of their first touch; before each, its rows are added.
+        """
+        width = changes.num_columns - len(META)
+        rows = self.rows(changes.select(range(width)))
+        times = signed_counts(changes, width).tolist()
+        diffs = changes.column(width + 2).to_pylist()
+        before: dict[Key, Values | None] = {}
+        for at, (diff, key, values) in enumerate(zip(diffs, *rows, strict=True)):
+            if at and diff != diffs[at - 1]:
+                yield from self.touched(diffs[at - 1], before)
+                before = {}
+            if key not in before:
+                before[key] = self.values_of(key)
+            self.add(key, values, times[at])
+        yield from self.touched(diffs[-1] if diffs else 0, before)
+
+    def touched(self, diff: int, before: Mapping[Key, Values | None]) -> Iterator[Touched]:
+        """Yield what a base diff did to the groups that it has touched."""
+        for key, old in before.items():
+            yield Touched(diff, key, old, self.values_of(key))
+
+    def table(self, keys: Sequence[Key], values: Sequence[Values]) -> dict[Expression, pa.Array]:
+        """Return the values of groups as columns, by the names that expressions call them by."""
+        places = self.grouping.values
+        key_columns = [[key[at] for key in keys] for at in range(self.grouping.keys)]
+        others = [[each[at] for each in values] for at in range(len(self.aggregates))]
+        found: dict[Expression, pa.Array] = {}
+        for place, words in zip(places, key_columns, strict=False):
+            found[place] = from_words(words, place.type)
+        for place, column in zip(places[self.grouping.keys :], others, strict=True):
+            found[place] = pa.array(column, place.type)
+        return found
+
+    def shown(self, keys: Sequence[Key], values: Sequence[Values]) -> Shown:
+        """Return which groups pass HAVING, their values, and the view's rows of these."""
+        columns = self.table(keys, values)
+        passing = np.arange(len(keys))
+        if self.grouping.having is not None:
+            mark = np.asarray(holds(self.grouping.having, columns, len(keys)), bool)
+            passing = np.flatnonzero(mark)
+            columns = {name: each.filter(pa.array(mark)) for name, each in columns.items()}
+        outputs = [evaluate(each.value, columns, len(passing)) for each in self.definition.output]
+        return Shown(passing, columns, typed(outputs, self.definition.schema))
+
+    def all_shown(self) -> Shown:
+        """Return what all groups show."""
+        keys = list(self.of)
+        values = [each for each in map(self.values_of, keys) if each is not None]
+        return self.shown(keys, values)
+
+    def keys_of(self, words: tuple[Word, ...]) -> list[Key]:
+        """Return the keys of the groups that show a row."""
+        found, keys = self.all_shown(), list(self.of)
+        rows = zip(*map(words_of_column, found.rows.columns), strict=True)
+        return [keys[at] for at, row in zip(found.passing, rows, strict=True) if row == words]
+
+    def take_back(self, changes: pa.Table) -> None:
+        """Take back the rows of the join's view diff that were absorbed, the last one first."""
+        width = changes.num_columns - len(META)
+        rows = self.rows(changes.select(range(width)))
+        times = signed_counts(changes, width).tolist()
+        for key, values, by in reversed(list(zip(*rows, times, strict=True))):
+            self.add(key, values, -by)
+
+    def states(self) -> dict[Key, tuple[int, list[Any]]]:
+        """Return how many paths each group has, and its states."""
+        return {key: (group.paths, group.states) for key, group in self.of.items()}
+
+    def diff_rows(self, touched: Sequence[Touched]) -> DiffRows:
+        """Return the view diff of groups: an update, a birth, a death, or nothing of each."""
+        images = [(each.key, of) for each in touched for of in each[2:] if of is not None]
+        passing, _, rows = self.shown([key for key, _ in images], [of for _, of in images])
+        words = list(zip(*map(words_of_column, rows.columns), strict=True))
+        place = dict(zip(passing.tolist(), range(len(passing)), strict=True))
+        picked, kinds, diffs, number = list[int](), list[str](), list[int](), 0
+        for each in touched:
+            old = place.get(number) if each.old is not None else None
+            number += each.old is not None
+            new = place.get(number) if each.new is not None else None
+            number += each.new is not None
+            if old is not None and new is not None:
+                told = [(old, PRE), (new, POST)] if words[old] != words[new] else []
+            else:
+                told = [(at, kind) for at, kind in ((old, DELETE), (new, INSERT)) if at is not None]
+            for at, kind in told:
+                picked.append(at)
+                kinds.append(kind)
+                diffs.append(each.diff)
+        some = take_rows(rows, np.array(picked, np.int64))
+        return DiffRows.of(change_table(some, kinds, [1] * len(kinds), diffs))
+
+
+def words_of_column(column: pa.ChunkedArray) -> list[Word]:
+    """Return a column's words, by which values are the same group; both zeros are one."""
+    return [word for chunk in column.chunks for word in to_words(normal(chunk))]

@@ -1,0 +1,263 @@
+"""A view that groups: the join graph of the rows that are grouped, and the groups above it.
+
+    entries -> engine of the joined rows -> its view diff -> groups (generators/groups.py)
+            -> (pre-image, post-image) of each group, births and deaths
+
+Groups follow from the rows: none is stored, and whatever is raised leaves them to be made anew of
+the rows. They are made when they are first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from joingraph.common.errors import CorruptGraph, LimitError, ViewError
+from joingraph.common.progress import Progress
+from joingraph.engines.contract import Applied, Blocks, Engine, Ready
+from joingraph.engines.streaming import one_table
+from joingraph.expressions.evaluate import evaluate, holds
+from joingraph.expressions.order import in_order
+from joingraph.expressions.python_values import python_value
+from joingraph.expressions.show import show
+from joingraph.expressions.texts import Numbers, blocks, take_rows
+from joingraph.expressions.tree import Expression
+from joingraph.expressions.words import Word, from_words
+from joingraph.generators.groups import Groups, Key
+from joingraph.generators.reads.scan import BLOCK
+from joingraph.graph.blocks import Block
+from joingraph.reads.access_paths import Way
+from joingraph.reads.expire import Conditions
+from joingraph.reads.requests import Reading
+from joingraph.reads.requests import Touched as Visited
+from joingraph.reads.row_lookup import Asked, ask, condition, of_joined
+from joingraph.reads.why import Kept
+from joingraph.reads.why_not import Break, NoGroup, NotHaving, OtherRow
+from joingraph.sql.definition import Definition
+from joingraph.tables.batch import Entry, Refused
+from joingraph.tables.table import Table
+from joingraph.view_diffs.factorised import Factorised
+from joingraph.view_diffs.view_diff import DiffRows
+
+
+class GroupingEngine:
+    """Keeps the groups of one view over an engine that keeps its joined rows."""
+
+    def __init__(self, definition: Definition, rows: Engine) -> None:
+        assert definition.grouping is not None, "a view without groups needs no more than its rows"
+        self.definition, self.grouping, self.rows = definition, definition.grouping, rows
+        self._groups: Groups | None = None
+        # View diffs of the join since `keep`; None: groups were made anew since.
+        self._absorbed: list[pa.Table] | None = []
+
+    @property
+    def groups(self) -> Groups:
+        """The groups, made of the joined rows where they are not known."""
+        if self._groups is None:
+            self._absorbed, groups = None, Groups(self.definition)
+            for batch in self.rows.scan():
+                rows = groups.rows(pa.Table.from_batches([batch]))
+                for key, values in zip(*rows, strict=True):
+                    groups.add(key, values, 1)
+            self._groups = groups
+        return self._groups
+
+    def calls(self, tables: Mapping[str, Table]) -> None:
+        """Carry all batches out alike."""
+
+    def load(self, entries: Sequence[Entry], *, check: bool = True) -> None:
+        """Insert rows without making view diffs; a group must have a value afterwards."""
+        self._groups = None
+        self.rows.load(entries, check=check)
+        if check:
+            self.groups.all_shown()
+
+    def apply(
+        self,
+        entries: Sequence[Entry],
+        *,
+        skip: bool,
+        generate: bool,
+        silent: int = 0,
+        ready: Ready | None = None,
+    ) -> Applied:
+        """Apply a batch; after an exception, `undo` takes back what was done of it."""
+        assert not silent, "groups hear of every entry"
+        groups = self.groups if generate else None
+        applied = self.rows.apply(entries, skip=skip, generate=generate, ready=ready)
+        return Applied(self._absorbed_by(groups, applied.changes), applied.refused)
+
+    def _absorbed_by(self, groups: Groups | None, changes: DiffRows) -> DiffRows:
+        """Let groups absorb a view diff of the joined rows; None: they are made anew once asked."""
+        self._groups = None  # until they are whole again
+        if groups is None:
+            return Groups(self.definition).diff_rows([])
+        touched = list(groups.absorb(changes.table))
+        found = groups.diff_rows(touched)
+        if self._absorbed is not None:
+            self._absorbed.append(changes.table)
+        self._groups = groups
+        return found
+
+    def stream(
+        self, entries: Sequence[Entry], *, skip: bool, generate: bool
+    ) -> tuple[Generator[pa.Table], list[Refused]]:
+        """Apply a batch whole: its results may fail."""
+        applied = self.apply(entries, skip=skip, generate=generate)
+        return one_table(applied.changes.rows), applied.refused
+
+    def factorise(
+        self, entries: Sequence[Entry], *, skip: bool
+    ) -> tuple[Factorised, list[Refused]]:
+        """Apply a batch; its groups are multiplied out."""
+        applied = self.apply(entries, skip=skip, generate=True)
+        return Factorised({}, applied.changes.table), applied.refused
+
+    def missing(self, entries: Sequence[Entry]) -> list[Refused]:
+        """Name the diffs of a batch that remove a row which is not there; change nothing."""
+        return self.rows.missing(entries)
+
+    def fanout(self, entries: Sequence[Entry], *, skip: bool) -> tuple[int, bool, list[Refused]]:
+        """Bound the rows of a batch's view diffs: each joined row touches one group."""
+        rows, _, refused = self.rows.fanout(entries, skip=skip)
+        return 2 * rows, rows == 0, refused
+
+    def expire(self, conditions: Conditions, *, generate: bool) -> DiffRows:
+        """Delete all base rows that meet the conditions, in every alias named; give view diffs."""
+        groups = self.groups if generate else None
+        return self._absorbed_by(groups, self.rows.expire(conditions, generate=generate))
+
+    def limit(self, memory_limit: int) -> None:
+        """Refuse: what groups take is not known beforehand."""
+        raise LimitError("memory_limit=… is not kept by a view that groups; leave it out")
+
+    def keep(self) -> None:
+        """Keep what was done so far: `undo` does not reach behind it."""
+        self._absorbed = []
+        self.rows.keep()
+
+    def undo(self) -> None:
+        """Take back what the last call did; groups in doubt are made anew."""
+        groups, self._groups = self._groups, None
+        self.rows.undo()
+        absorbed, self._absorbed = self._absorbed, []
+        if groups is not None and absorbed is not None:
+            for changes in reversed(absorbed):
+                groups.take_back(changes)
+            self._groups = groups
+
+    @property
+    def is_whole(self) -> bool:
+        """True if the last call that changes the graph was carried out to its end."""
+        return self.rows.is_whole
+
+    def dump(self) -> Iterable[Block]:
+        """Write the joined rows; groups follow from them."""
+        return self.rows.dump()
+
+    def arrays(self) -> Iterable[Block]:
+        """Write the memory of the joined rows."""
+        return self.rows.arrays()
+
+    def restore(self, blocks: Blocks) -> None:
+        """Bring an empty graph to what was written."""
+        self._groups = None
+        self.rows.restore(blocks)
+
+    def scan(self) -> Iterator[pa.RecordBatch]:
+        """Read the whole view in bounded batches."""
+        return blocks(self.groups.all_shown().rows, BLOCK)
+
+    def read(self, reading: Reading, touched: Visited) -> Iterator[pa.RecordBatch]:
+        """Read what is asked of the view."""
+        _, values, rows = self.groups.all_shown()
+        touched.projected_tuples += rows.num_rows
+        chosen = np.arange(rows.num_rows)
+        for test in reading.conditions:
+            known = some(values, chosen)
+            chosen = chosen[np.asarray(holds(test, known, len(chosen)), bool)]
+        if reading.order and len(chosen):
+            known = some(values, chosen)
+            columns = [evaluate(each.value, known, len(chosen)) for each in reading.order]
+            chosen = chosen[in_order(reading.order, columns)]
+        part, parts = reading.part
+        return blocks(take_rows(rows, chosen[part::parts][: reading.limit]), BLOCK)
+
+    def way(self, reading: Reading) -> Way:
+        """Choose where a read starts: all groups are read."""
+        return self.rows.way(Reading())
+
+    def index(self, column: str) -> None:
+        """Refuse: groups are found by their key."""
+        raise ViewError(f"index: the rows of {self.definition.name} are groups, and have no index")
+
+    def unanswered(self, conditions: Sequence[Expression]) -> None:
+        """Name no path: a group has many."""
+
+    def why(self, asked: Asked) -> list[tuple[Kept, ...]]:
+        """Find the complete paths of a group of such values."""
+        found = list[tuple[Kept, ...]]()
+        for key in self.groups.keys_of(asked.words):
+            for row in self.rows_of(key):
+                found += self.rows.why(row)
+        return found
+
+    def rows_of(self, key: Key) -> Iterator[Asked]:
+        """Yield the joined rows of a group, each once, as rows that are asked about."""
+        joined, seen = self.grouping.joined, set[tuple[Word, ...]]()
+        conditions = [
+            condition(output, python_value(from_words([word], output.value.type)[0]))
+            for output, word in zip(joined.output, key, strict=False)
+        ]
+        for batch in self.rows.read(Reading(tuple(conditions)), Visited()):
+            for row in batch.to_pylist():
+                asked = ask(joined, row, "why(row)")
+                if asked.words not in seen:
+                    seen.add(asked.words)
+                    yield asked
+
+    def why_not(self, asked: Asked) -> list[Break]:
+        """Say what the group of such keys shows, or why it has no path."""
+        keys = self.grouping.values[: self.grouping.keys]
+        shown = {each.value: at for at, each in enumerate(self.definition.output)}
+        if any(key not in shown for key in keys):
+            return [NoGroup()]
+        key = tuple(asked.words[shown[each]] for each in keys)
+        values = self.groups.values_of(key)
+        if values is None:
+            return self.rows.why_not(of_joined(self.definition, asked))
+        passing, _, rows = self.groups.shown([key], [values])
+        if not len(passing):
+            assert self.grouping.having is not None, "a group without HAVING is shown"
+            names = [use.text for use in self.grouping.uses]
+            return [NotHaving(show(self.grouping.having), dict(zip(names, values, strict=True)))]
+        (row,) = rows.to_pylist()
+        return [] if ask(self.definition, row, "").words == asked.words else [OtherRow(row)]
+
+    def count(self, conditions: tuple[Expression, ...] = ()) -> int:
+        """Count the groups that are shown and meet conditions."""
+        return sum(each.num_rows for each in self.read(Reading(conditions), Visited()))
+
+    def stats(self) -> dict[str, Any]:
+        """Return the size of the joined rows' graph, and how many groups there are."""
+        return {**self.rows.stats(), "groups": len(self.groups.of)}
+
+    def compile(self, progress: Progress) -> None:
+        """Compile what the engine of the joined rows has to compile."""
+        self.rows.compile(progress)
+
+    def check(self) -> None:
+        """Recompute every invariant, and every group, or raise CorruptGraph."""
+        self.rows.check()
+        kept, self._groups = self.groups, None
+        anew = self.groups
+        if kept.states() != anew.states():
+            raise CorruptGraph("a group is not what its rows make it")
+
+
+def some(values: Mapping[Expression, pa.Array], rows: Numbers) -> dict[Expression, pa.Array]:
+    """Take some of the rows of columns."""
+    return {name: column.take(pa.array(rows)) for name, column in values.items()}

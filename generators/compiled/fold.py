@@ -12,13 +12,13 @@ In: rows as columns of words and the effects over them, in the order of the base
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from joingraph.graph.compiled.fields import MOVE, O_DIFF, O_KIND, OP_WORDS
-from joingraph.graph.compiled.machine.kernel import kernel, ld, mix, small, sto
+from joingraph.graph.compiled.machine.kernel import kernel, ld, ldb, mix, small, sto
 from joingraph.graph.compiled.memory.leases import leased
 from joingraph.graph.compiled.memory.path_blocks import Paths
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
@@ -58,7 +58,7 @@ def unfolded(columns: Sequence[Words], effects: Words) -> Folded:
 
 
 def listed(
-    kernel: Callable[[Words], int],
+    write_all: Callable[[Words], int],
     columns: Sequence[Words],
     effects: Words,
     tables: Sequence[Words],
@@ -69,8 +69,11 @@ def listed(
     with lent(*columns, places, effects, out, *tables):
         given = [address_of(places), len(columns), address_of(effects), len(effects)]
         given += [address_of(out), out.shape[1], 0, *(address_of(each) for each in tables)]
-        count = kernel(np.array(given))
-    rows, kinds, counts, diffs = out[:, :count]
+        count = write_all(np.array(given))
+    found = out[:, :count]
+    if count < out.shape[1] // 4:  # who keeps few rows should not keep all of it
+        found = found.copy()
+    rows, kinds, counts, diffs = found
     return Folded(rows, kinds.astype(np.int8), counts, diffs)
 
 
@@ -78,7 +81,7 @@ def effects_of(paths: Paths, ops: Words, kept: npt.NDArray[np.bool_], *, paired:
     """Return what each path does; the paths before and after a move pair up in their order."""
     effects = leased((len(paths), EFFECT_WORDS))
     segments = [paths.ops, paths.starts, paths.weights]
-    others = [np.ascontiguousarray(ops), kept.astype(np.int64), effects]
+    others: list[npt.NDArray[Any]] = [np.ascontiguousarray(ops), kept.view(np.uint8), effects]
     with lent(*segments, *others):
         given = [*(address_of(each) for each in segments), len(paths.starts)]
         given += [*(address_of(each) for each in others), int(paired), 1, len(paths)]
@@ -124,8 +127,8 @@ def end_of(given: Words, segment: int) -> int:
 def write_effect(given: Words, at: int, row: int, partner: int, weight: int, diff: int) -> int:
     """Write what a row and its partner do, as far as they are kept; gives the next place."""
     mark, effect = given[5], given[6] + at * (EFFECT_WORDS * 8)
-    own = row if ld(mark, row) else -1
-    other = partner if partner >= 0 and ld(mark, partner) else -1
+    own = row if ldb(mark, row) else -1
+    other = partner if partner >= 0 and ldb(mark, partner) else -1
     if own < 0 and other < 0:
         return at
     sto(effect, PRE, own if weight < 0 else -1)
@@ -159,15 +162,18 @@ def fold_all(given: Words) -> int:
 
 @kernel
 def list_all(given: Words) -> int:
-    """List all rows but pairs of equal ones; gives how many, of rows that are apart else."""
-    effects, written = given[2], 0
+    """List all rows but those of moves that the view does not show; gives how many."""
+    effects, written, last, is_shown = given[2], 0, -1, True
     for place in range(given[3]):
         effect = effects + place * (EFFECT_WORDS * 8)
         pre, post, times, diff = ld(effect, 0), ld(effect, 1), ld(effect, 2), ld(effect, 3)
         if pre < 0 or post < 0:
             kind = INSERTED if pre < 0 else DELETED
             written = write(given, written, max(pre, post), kind, times, diff)
-        elif not same_rows(given[0], given[1], pre, post):
+            continue
+        if diff != last:  # a move changes all of its rows, or none
+            last, is_shown = diff, not same_rows(given[0], given[1], pre, post)
+        if is_shown:
             written = write(given, written, pre, PRE_IMAGE, times, diff)
             written = write(given, written, post, POST_IMAGE, times, diff)
     return written

@@ -9,19 +9,18 @@ Rows of a batch that only inserts, or only deletes, are all different where keys
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
+from joingraph.generators.compiled.fold import hash_row, same_rows
 from joingraph.generators.compiled.outputs import Outputs
 from joingraph.graph.compiled.fields import DELETE, INSERT
 from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
 from joingraph.graph.compiled.op_rows import SHARED, bit_of
-from joingraph.graph.compiled.ops import matrix_of
-from joingraph.graph.compiled.vertex_table import hash_of, same_key
 from joingraph.view_diffs.view_diff import left_over, signed_counts
 
 
@@ -39,38 +38,36 @@ def as_it_is(changes: pa.Table) -> pa.Table:
 def net(outputs: Outputs, changes: pa.Table) -> pa.Table:
     """Keep the first appearance of each row that has changed on balance, with that balance."""
     width = len(outputs.schema)
-    columns = [changes.column(at) for at in range(width)]
-    words = [word for each in columns for word in outputs.value_words(each)]
-    balance = balances(matrix_of(words, changes.num_rows), signed_counts(changes, width))
+    columns = [word for each in changes.columns[:width] for word in outputs.value_words(each)]
+    balance = balances(columns, signed_counts(changes, width))
     first = np.flatnonzero(balance)
     return left_over(changes, width, first, balance[first])
 
 
-def balances(matrix: Words, by: Words) -> Words:
+def balances(columns: Sequence[Words], by: Words) -> Words:
     """Sum up how often equal rows came, at the first of them; 0 at the others."""
-    capacity = 1 << int(2 * len(matrix) + 16).bit_length()
-    table, balance = np.zeros(capacity, np.int64), np.zeros(len(matrix), np.int64)
-    by = np.ascontiguousarray(by)
-    with lent(matrix, by, table, balance):
-        places = [address_of(each) for each in (matrix, by, table, balance)]
-        sum_up(np.array([*places, len(matrix), matrix.shape[1], capacity - 1]))
+    capacity = 1 << int(2 * len(by) + 16).bit_length()
+    table, balance = np.zeros(capacity, np.int64), np.zeros(len(by), np.int64)
+    by, places = np.ascontiguousarray(by), np.array([address_of(each) for each in columns])
+    arrays = [places, by, table, balance]
+    with lent(*columns, *arrays):
+        given = [*(address_of(each) for each in arrays), len(by), len(columns), capacity - 1]
+        sum_up(np.array(given))
     return balance
 
 
 @kernel
 def sum_up(given: Words) -> None:
     """Add each row's count to that of its first equal."""
-    row, by, table, balance = given[0], given[1], given[2], given[3]
+    columns, by, table, balance = given[0], given[1], given[2], given[3]
     length, width, mask = given[4], given[5], given[6]
-    matrix = row
     for at in range(length):
-        place = hash_of(row, width) & mask
+        place = hash_row(columns, width, at) & mask
         first = ld(table, place) - 1
-        while first >= 0 and not same_key(matrix + first * width * 8, row, width):
+        while first >= 0 and not same_rows(columns, width, first, at):
             place = (place + 1) & mask
             first = ld(table, place) - 1
         if first < 0:
             first = at
             sto(table, place, at + 1)
         sto(balance, first, ld(balance, first) + ld(by, at))
-        row += width * 8

@@ -156,7 +156,7 @@ class Outputs:
     def told_words(self, paths: Paths, values: Sequence[pa.Array | None]) -> list[Words]:
         """Return the words that tell view rows apart, by column."""
         return [
-            np.ascontiguousarray(word)
+            word
             for kept, value in zip(self.columns, values, strict=True)
             for word in (paths.words[kept.first : kept.end] if kept else self.value_words(value))
         ]
@@ -169,7 +169,7 @@ class Outputs:
         if is_text(value.type):
             return [texts.codes(value)]
         whole = texts.whole(value)
-        words = to_words(whole, self.interner, key=True)
+        words = [np.ascontiguousarray(each) for each in to_words(whole, self.interner, key=True)]
         if not whole.null_count:
             return words
         present = np.asarray(whole.is_valid())

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from joingraph.engines.calls import kernel as k
 from joingraph.expressions import texts
@@ -55,7 +56,7 @@ class ResultRoom(NamedTuple):
     size: int
     region: Region
     made: memoryview
-    marks: Words
+    marks: npt.NDArray[np.uint8]
     rows: memoryview
     texts: memoryview
 
@@ -109,7 +110,7 @@ class CallMemory:
         sizes = {
             k.R_MADE: paths * told,
             k.R_EFFECTS: paths * EFFECT_WORDS,
-            k.R_MARKS: paths,
+            k.R_MARKS: words_of(paths),
             k.R_SLOTS: slots * SLOT_WORDS,
             k.R_PAIRS: slots * PAIR_WORDS,
             k.R_ORDER: paths + 1,
@@ -119,10 +120,11 @@ class CallMemory:
             k.R_OUT_TEXTS: words_of(size),
         }
         region, parts = laid(k.RESULT_WORDS, list(sizes.values()))
-        parts[k.R_MARKS][:] = 1
+        marks = parts[k.R_MARKS].view(np.uint8)
+        marks[:] = 1
         region.words[k.R_ROOM], region.words[k.R_TEXT_ROOM] = paths, size
         made, rows, texts = (bytes_of(parts[each]) for each in (k.R_MADE, k.R_OUT, k.R_OUT_TEXTS))
-        return ResultRoom(paths, size, region, made, parts[k.R_MARKS], rows, texts)
+        return ResultRoom(paths, size, region, made, marks, rows, texts)
 
 
 def batch_room(words: int) -> BatchRoom:

@@ -43,13 +43,11 @@ def plain(words: Words) -> Strided:
     return Strided(address_of(words), 8, 0, 0, True, (words,))
 
 
-def matrix_of(columns: Sequence[Words], length: int) -> Words:
-    """Put columns of words side by side; a row has a word at least, if only a zero."""
-    return lay([plain(each) for each in columns], length)[0]
-
-
 def lay(columns: Sequence[Strided], length: int) -> tuple[Words, int]:
-    """Put columns side by side; also return which holds the NULL word as a value, or -1."""
+    """Put columns side by side; also return which holds the NULL word as a value, or -1.
+
+    A row has a word at least, if only a zero.
+    """
     shape = length, max(1, len(columns))
     matrix = leased(shape) if columns else np.zeros(shape, np.int64)
     args = np.array([each[:STRIDED_WORDS] for each in columns], np.int64)

@@ -11,7 +11,7 @@ In: rows as columns of words and the effects over them, in the order of the base
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,31 +49,33 @@ def fold(columns: Sequence[Words], effects: Words) -> Folded:
     table = np.zeros(capacity * SLOT_WORDS, np.int64)
     pairs = np.zeros(capacity * PAIR_WORDS, np.int64)
     order, slots = leased((2, len(columns[0]) + 1))
-    return listed(fold_all, columns, effects, [order, slots, pairs, table])
-
-
-def unfolded(columns: Sequence[Words], effects: Words) -> Folded:
-    """List the rows of effects, but those that a move leaves as they are; no others are equal."""
-    return listed(list_all, columns, effects, [])
-
-
-def listed(
-    write_all: Callable[[Words], int],
-    columns: Sequence[Words],
-    effects: Words,
-    tables: Sequence[Words],
-) -> Folded:
-    """List rows by a kernel, whose tables are fresh."""
-    places = np.array([address_of(each) for each in columns], np.int64)
-    out = leased((4, 2 * len(effects) + 1))
+    tables = [order, slots, pairs, table]
+    places, out = places_of(columns), leased((4, 2 * len(effects) + 1))
     with lent(*columns, places, effects, out, *tables):
         given = [address_of(places), len(columns), address_of(effects), len(effects)]
         given += [address_of(out), out.shape[1], 0, *(address_of(each) for each in tables)]
-        count = write_all(np.array(given))
+        return folded(out, fold_all(np.array(given)))
+
+
+def unfolded(columns: Sequence[Words], paths: Paths, ops: Words) -> Folded:
+    """List the rows of paths, but those that a move leaves as they are; no others are equal."""
+    places, out = places_of(columns), leased((4, len(paths)))
+    arrays = [paths.ops, paths.starts, paths.weights, out, np.ascontiguousarray(ops), places]
+    with lent(*columns, *arrays):
+        segments, starts, weights, *rest = (address_of(each) for each in arrays)
+        given = [segments, starts, weights, len(paths.starts), rest[0], len(paths), *rest[1:]]
+        return folded(out, list_all(np.array([*given, 1, len(paths), len(columns)])))
+
+
+def places_of(columns: Sequence[Words]) -> Words:
+    """Return the addresses of columns."""
+    return np.array([address_of(each) for each in columns], np.int64)
+
+
+def folded(out: Words, count: int) -> Folded:
+    """Return what a kernel has written; who keeps few rows should not keep room for many."""
     found = out[:, :count]
-    if count < out.shape[1] // 4:  # who keeps few rows should not keep all of it
-        found = found.copy()
-    rows, kinds, counts, diffs = found
+    rows, kinds, counts, diffs = found.copy() if count < out.shape[1] // 4 else found
     return Folded(rows, kinds.astype(np.int8), counts, diffs)
 
 
@@ -163,19 +165,27 @@ def fold_all(given: Words) -> int:
 @kernel
 def list_all(given: Words) -> int:
     """List all rows but those of moves that the view does not show; gives how many."""
-    effects, written, last, is_shown = given[2], 0, -1, True
-    for place in range(given[3]):
-        effect = effects + place * (EFFECT_WORDS * 8)
-        pre, post, times, diff = ld(effect, 0), ld(effect, 1), ld(effect, 2), ld(effect, 3)
-        if pre < 0 or post < 0:
-            kind = INSERTED if pre < 0 else DELETED
-            written = write(given, written, max(pre, post), kind, times, diff)
-            continue
-        if diff != last:  # a move changes all of its rows, or none
-            last, is_shown = diff, not same_rows(given[0], given[1], pre, post)
-        if is_shown:
-            written = write(given, written, pre, PRE_IMAGE, times, diff)
-            written = write(given, written, post, POST_IMAGE, times, diff)
+    segments, weights, count, ops = given[0], given[2], given[3], given[6]
+    at, written = 0, 0
+    while at < count:
+        op = ops + ld(segments, at) * (OP_WORDS * 8)
+        first, half, end = end_of(given, at - 1), 0, at
+        while end < count and ld(segments, end) == ld(segments, at):
+            if ld(weights, end) < 0:
+                half = end_of(given, end) - first
+            end += 1
+        is_move, diff = ld(op, O_KIND) == MOVE, ld(op, O_DIFF)
+        if is_move and same_rows(given[7], given[10], first, first + half):
+            at = end  # a move changes all of its rows, or none
+        for segment in range(at, end):
+            weight, last = ld(weights, segment), end_of(given, segment)
+            for row in range(first, last if weight < 0 or not is_move else first):
+                kind = PRE_IMAGE if is_move else INSERTED if weight > 0 else DELETED
+                written = write(given, written, row, kind, abs(weight), diff)
+                if is_move:
+                    written = write(given, written, row + half, POST_IMAGE, -weight, diff)
+            first = last
+        at = end
     return written
 
 

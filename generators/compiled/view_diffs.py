@@ -78,10 +78,11 @@ class ViewDiffs:
         if are_different and not self.moves:
             return self.as_they_are([paths])
         kept, values = outputs.answered(paths)
+        told = outputs.told_words(paths, values)
+        if are_different:
+            return self.folded(paths, values, unfolded(told, paths, self.ops))
         effects = effects_of(paths, self.ops, kept, paired=paired)
-        consolidated = unfolded if are_different else fold
-        told = consolidated(outputs.told_words(paths, values), effects)
-        return self.folded(paths, values, told)
+        return self.folded(paths, values, fold(told, effects))
 
     def folded(self, paths: Paths, values: Sequence[pa.Array | None], folded: Folded) -> Made:
         """Make the view diff of the rows that are left."""

@@ -21,7 +21,6 @@ from joingraph.api.subscription import Subscription
 from joingraph.engines.calls.calls import Calls
 from joingraph.engines.streaming import Stream, do_nothing, one_table
 from joingraph.storage import live_graph
-from joingraph.storage.disk import files
 from joingraph.storage.live_graph import LiveGraph
 from tests import ENGINES
 from tests.crash import interrupts
@@ -84,28 +83,6 @@ def test_random_calls_are_interrupted_at_random_moments(
     seen = interrupts.run(60, 17, engine, durable=is_durable)
     assert seen["before"] and seen["before"] + seen["after"] + seen["refused"] >= 60
     assert (carry_out.call_count > 5) == (engine == "compiled"), "few rows are one compiled call"
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_view_diffs_of_a_segment_whose_removal_was_interrupted_are_those_of_the_snapshot(
-    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A segment is gone, and the log does not know it yet: a rebuild once was refused so."""
-    graph = made(engine, tmp_path)
-    graph.load({"follower": [(1, 5), (1, 5)]})
-    rows = graph.apply(BATCH, source="feed", position=1).rows()
-
-    def remove(path: Path) -> None:
-        path.unlink()
-        raise Interrupted
-
-    with monkeypatch.context() as patch, pytest.raises(Interrupted):
-        patch.setattr(files, "try_unlink", remove)
-        graph.snapshot()
-    assert graph.apply(BATCH, source="feed", position=1).rows() == rows
-    graph.rebuild(VIEW)
-    assert graph.apply(BATCH, source="feed", position=1).rows() == rows
-    graph.close()
 
 
 @pytest.mark.parametrize("engine", ENGINES)

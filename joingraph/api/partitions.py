@@ -104,8 +104,9 @@ def until_end(blocks: Iterator[pa.RecordBatch], journal: Journal) -> Iterator[pa
 
 def moment_of(journal: Journal) -> Moment | None:
     """Name what a graph is at now, for others to find it in its folder; None if it has none."""
-    checkpoints = journal.store.checkpoints
-    return None if checkpoints is None else checkpoints.moment(journal.changed_at)
+    with journal.turn():
+        checkpoints = journal.store.checkpoints
+        return None if checkpoints is None else checkpoints.moment(journal.changed_at)
 
 
 def parts_in(path: Path, n: int, where: str | None) -> list[ElsewherePartition]:

@@ -56,7 +56,8 @@ class Subscription:
             found = journal.next_after(self._seen)
             if found is None:
                 return None
-            changes = journal.store.changes(found.number)
+            with journal.turn():
+                changes = journal.store.changes(found.number)
         journal.store.sync(found.number)
         self._seen = found.seq
         return ViewDiff(as_rows(changes), found.seq)

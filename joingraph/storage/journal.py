@@ -143,15 +143,16 @@ class Journal:
         """Return the view diffs of a batch that was applied before, or what to raise instead."""
         if known.is_load:
             return lambda: change_table(schema.empty_table(), [], [], [])
-        try:
-            changes = self.store.changes(known.number)
-        except StoreError as error:
-            gone = error
+        with self.turn():  # as what is held is written before it is read
+            try:
+                changes = self.store.changes(known.number)
+            except StoreError as error:
+                gone = error
 
-            def refuse() -> NoReturn:
-                raise gone
+                def refuse() -> NoReturn:
+                    raise gone
 
-            return refuse
+                return refuse
         return lambda: changes
 
     def close(self) -> None:

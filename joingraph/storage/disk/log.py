@@ -162,7 +162,8 @@ class Log:
             self._is_rotating = False
 
     def flush(self) -> None:
-        """Hand what is held to the system."""
+        """Hand what is held to the system, once it is known what came of an interrupted write."""
+        self.settle()
         end = self.end
         if end.held:
             size = end.size + end.held_bytes

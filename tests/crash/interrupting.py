@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import _imp
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import CodeType, FrameType
 
 import joingraph as jg
@@ -64,6 +65,17 @@ class Steps:
                 raise self.error
 
 
+def release_imports() -> None:
+    """Release Python's lock of imports, if an exception came just as it was taken.
+
+    Python leaves it held then: the next thread that imports something, as numba's compiler does,
+    would wait for good.
+    """
+    with suppress(RuntimeError):  # it is not held, or by another thread
+        while True:
+            _imp.release_lock()
+
+
 @untraced()
 def stepped(
     do: Callable[[], object],
@@ -83,6 +95,7 @@ def stepped(
             raise  # else a library has made another error of the interrupt
     finally:
         sys.setprofile(None)
+        release_imports()
     return len(at) - len(steps.at), max(steps.taken, 100)
 
 
@@ -116,4 +129,5 @@ def signalled(
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        release_imports()
     return came, max(time.perf_counter() - began, 1e-4)

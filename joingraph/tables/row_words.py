@@ -57,11 +57,16 @@ class Plan(NamedTuple):
 
 
 class Texts:
-    """The texts of a batch, one after the other."""
+    """The texts of a batch, one after the other; a part has one text, or a column's."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
-        self.size = 0
+        self.size = self.more = 0  # bytes; texts that there are besides one a part
+
+    @property
+    def count(self) -> int:
+        """How many texts there are at the most."""
+        return len(self.parts) + self.more
 
     def enter(self, value: str) -> int:
         """Return the word of a text; one that lies too far off is refused as its row is packed."""
@@ -76,6 +81,11 @@ class Texts:
         self.parts.append(data)
         self.size = at + len(data)
         return at << 32 | len(data)
+
+    def enter_column(self, data: bytes, count: int) -> None:
+        """Add so many texts that lie one after the other."""
+        self.enter_bytes(data)
+        self.more += count
 
 
 class RowWords:

@@ -58,5 +58,5 @@ def text_words(column: pa.Array, texts: Texts) -> Sequence[Words]:
     """Return the words of texts, once their bytes are among a batch's."""
     starts, _, data = pieces_of(column)
     moved = starts + (texts.size - starts[0])
-    texts.enter_bytes(data[starts[0] : starts[-1]].tobytes())
+    texts.enter_column(data[starts[0] : starts[-1]].tobytes(), len(column))
     return [moved[:-1] << 32 | np.diff(starts)]

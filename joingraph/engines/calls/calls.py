@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from joingraph.engines.compiled.engine import CompiledEngine
     from joingraph.engines.compiled.sizes.limit import Room
 
-WORDS_MAX = 1 << 16  # of a batch in any of its forms: blocks are as good for more
+WORDS_MAX = 1 << 18  # of a batch in any of its forms: blocks are as good for more
 FOLDED_BY_COLUMN = 1 << 9  # paths of a batch of columns: more are told as columns at once
 NOTED_OPS = 128  # after which the view's own kernels hear of them
 ENTRY = Struct(f"<{k.ENTRY_WORDS}q")
@@ -110,7 +110,7 @@ class Calls:
         """Write the words of a batch; UNFIT if it goes by blocks."""
         memory, texts, known = self.memory, self.texts, self.base_rows
         most, _, entries, area, base, _ = memory.batch
-        texts.parts, texts.size = [], 0
+        texts.parts, texts.size, texts.more = [], 0, 0
         parts: list[Part] = []
         at = number = words = ops = 0
         is_by_column = False
@@ -151,7 +151,7 @@ class Calls:
             table = self.base_rows[name]
             if table is not None and operation != "delete":
                 rows.update({alias.index: count for alias in table.aliases})
-        return room.has_room(rows, len(self.texts.parts), len(batch.texts))
+        return room.has_room(rows, self.texts.count, len(batch.texts))
 
     def _settled(self, name: str) -> BaseRows:
         """Settle how rows of a table come in; once."""
@@ -210,7 +210,7 @@ class Calls:
 
     def _enter_texts(self, texts: bytes) -> None:
         """Make room for the texts of the batch that was read, and lay them where calls read."""
-        engine, size, count = self.engine, len(texts), len(self.texts.parts)
+        engine, size, count = self.engine, len(texts), self.texts.count
         come = self.pool[TOP] - engine.sweeper.kept_bytes
         if come > engine.sweeper.fewest_bytes or not engine.interner.covers(size, count):
             engine.make_text_room(size, count)

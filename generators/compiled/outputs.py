@@ -19,7 +19,7 @@ import pyarrow as pa
 from joingraph.expressions import texts
 from joingraph.expressions.evaluate import NoAnswer, evaluate, holds
 from joingraph.expressions.texts import is_text
-from joingraph.expressions.tree import Expression, columns_of
+from joingraph.expressions.tree import Expression
 from joingraph.expressions.types import words_of
 from joingraph.generators.reads.scan import BLOCK, repeated
 from joingraph.graph.compiled.layout import Layout
@@ -28,6 +28,7 @@ from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.values.null_columns import Nulls
 from joingraph.graph.compiled.values.string_pool import Interner
 from joingraph.graph.compiled.values.words import from_words, to_words
+from joingraph.plan.kept_columns import kept_parts
 from joingraph.plan.keys.distinct import are_told_apart
 from joingraph.plan.keys.keyed import keyed_aliases
 from joingraph.plan.model import Plan, Slot
@@ -78,8 +79,9 @@ class Outputs:
         return found if stored == kept.wanted else found.cast(kept.wanted)
 
     def given(self, paths: Paths, wanted: Expression) -> Mapping[Expression, pa.Array]:
-        """Collect the columns that an expression over several aliases reads."""
-        return {each: self.column(paths, self.kept[each]) for each in columns_of(wanted)}
+        """Collect what an expression over several aliases reads: its largest parts that are kept."""
+        parts = kept_parts(self.plan, wanted)
+        return {each: self.column(paths, self.kept[each]) for each in parts}
 
     def lengths(self, paths: Paths) -> Words | None:
         """Return how many bytes of text each path keeps; None if all have less than a block."""

@@ -109,6 +109,25 @@ def test_columns_go_by_a_call_if_they_are_the_declared_ones(
     assert read([("insert", "y", broken)]) is None
 
 
+def test_rows_by_name_and_by_place_are_not_mixed() -> None:
+    view = SHAPES["integers"].view
+    named, placed = {"a": 1, "b": 2}, (1, 2)
+    for rows in ([named, placed], [placed, named], [[1, 2], named]):
+        errors = list[str]()
+        for graph, batch in (
+            (jg.JoinGraph(view), [("insert", "x", rows)]),
+            (jg.JoinGraph(view), Batch([("insert", "x", rows)])),
+            (jg.JoinGraph(view, engine="reference"), [("insert", "x", rows)]),
+        ):
+            with pytest.raises(jg.DiffError) as caught:
+                graph.apply(batch)
+            errors.append(str(caught.value))
+        assert errors[0] == errors[1] == errors[2]
+    graph = jg.JoinGraph(view)
+    assert len(graph.insert("x", [placed, [1, 3]])) == 0
+    assert graph.stats()["aliases"]["X"]["rows"] == 2
+
+
 def test_there_is_room_for_each_text_of_a_column() -> None:
     """Where there is none, looking for a place in the pool never ends."""
     view, chance = SHAPES["three tables"].view, Random(2)

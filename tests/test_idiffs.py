@@ -351,3 +351,23 @@ class Untouchable(dict[object, None]):
 
     def __iter__(self) -> NoReturn:
         raise AssertionError("walked")
+
+
+def test_idiffs_that_cannot_be_are_refused_with_a_subscriber_as_without() -> None:
+    tables = {
+        "a": "CREATE TABLE a (id BIGINT PRIMARY KEY, j INT)",
+        "b": "CREATE TABLE b (bid BIGINT PRIMARY KEY, j INT)",
+    }
+    view = jg.View("SELECT A.id, B.bid FROM a A JOIN b B ON A.j = B.j", tables)
+    errors = list[str]()
+    for is_served in (False, True):
+        graph = jg.JoinGraph(view)
+        if is_served:
+            graph.subscribe("s")
+        graph.insert("b", [(1, 1)])
+        with pytest.raises(jg.DiffError) as caught:
+            graph.insert("a", [(5, 1), (5, 1)], form="idiffs")
+        errors.append(str(caught.value))
+        assert (graph.seq, graph.count()) == (1, 0)
+        assert len(graph.insert("a", [(5, 1)], form="idiffs").idiffs()) == 1
+    assert errors[0] == errors[1]

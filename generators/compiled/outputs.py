@@ -79,7 +79,7 @@ class Outputs:
         return found if stored == kept.wanted else found.cast(kept.wanted)
 
     def given(self, paths: Paths, wanted: Expression) -> Mapping[Expression, pa.Array]:
-        """Collect what an expression over several aliases reads: its largest parts that are kept."""
+        """Collect what an expression over several aliases reads: its largest kept parts."""
         parts = kept_parts(self.plan, wanted)
         return {each: self.column(paths, self.kept[each]) for each in parts}
 

@@ -136,11 +136,14 @@ class Batches:
         self, attempt: Attempt, record: Record, form: str, *, is_logged: bool
     ) -> tuple[int, ViewDiff]:
         """Carry a batch out and log it, with its view diffs if they may be asked for again."""
-        self._check_size(record.entries, form)
+        made = "rows" if is_logged or record.is_remade else form  # which subscribers can be told
+        self._check_size(record.entries, made)
         if form == "rows" and not is_logged and self._logs_ahead:
             number, diff = self._carried_out_logged(attempt, record)
         else:
-            refused, diff = self.carried_out(attempt, record.entries, form)
+            refused, diff = self.carried_out(attempt, record.entries, made)
+            if made != form == "idiffs" and not self.maintain_only:
+                diff.idiffs()  # or it is refused, as without subscribers
             attempt.is_done = True
             self.set_aside(attempt, record, refused)
             changes = diff.changes() if is_logged else None

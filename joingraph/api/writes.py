@@ -103,7 +103,7 @@ class Writes:
             idiffs = self.batches.from_rows((), ())
             return again.number, ViewDiff(Forms(made_of(rows), lambda: idiffs(rows())), again.seq)
         called = None
-        if form == "rows" or live.journal.keeps(origin):
+        if form == "rows":
             called = self._called(batch, origin)
         return called or self._applied(batch, origin, form)
 
@@ -133,7 +133,6 @@ class Writes:
         entries, keeps = self._read(batch), live.journal.keeps(origin)
         makes = not self.batches.maintain_only
         remade = keeps and makes and live.journal.remakes(origin, self.prompt)
-        form = "rows" if keeps else form
         record = self.batches.batch_of(entries, origin, remade=remade)
         is_logged = keeps and not remade
         return live.change(

@@ -212,11 +212,9 @@ class BaseRows:
         raise UnfitError
 
     def tuple_of(self, row: Any) -> tuple[Any, ...]:
-        """Return a row of values by name, or a list, as a tuple."""
+        """Return a row of values by name as a tuple."""
         if type(row) is dict and row.keys() == self.names:
             return tuple(map(row.__getitem__, self.names))
-        if type(row) is list:
-            return tuple(row)
         raise UnfitError
 
     def note(self, plugs: Plugs) -> None:
@@ -234,9 +232,11 @@ class BaseRows:
             raise UnfitError
         size, conditions, free, computed = self.size, self.conditions, self.free, self.computed
         plans, settle = self.plans, self.encoder.settle
+        if rows and type(rows[0]) is dict:
+            rows = [*map(self.tuple_of, rows)]
         for row in rows:
             if type(row) is not tuple:
-                row = self.tuple_of(row)
+                row = listed_tuple(row)
             kinds = tuple([type(value) for value in row])
             nulls, readers, writers, pack = plans.get(kinds) or settle(kinds)
             if readers:
@@ -260,6 +260,13 @@ class BaseRows:
             pack(area, at, passed, nulls, *row)
             at += size
         return at
+
+
+def listed_tuple(row: Any) -> tuple[Any, ...]:
+    """Return a row that is a list as a tuple."""
+    if type(row) is list:
+        return tuple(row)
+    raise UnfitError
 
 
 def are_alike(column: pa.DataType, kept: pa.DataType) -> bool:

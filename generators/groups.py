@@ -25,7 +25,7 @@ from joingraph.expressions.python_values import plain_text, python_values
 from joingraph.expressions.texts import Numbers, take_rows, typed
 from joingraph.expressions.tree import Expression, Value
 from joingraph.expressions.types import sql_name
-from joingraph.expressions.words import Word, from_words, normal, to_words
+from joingraph.expressions.words import Word, from_words, normal, to_words, words_of
 from joingraph.sql.definition import Definition, Use
 from joingraph.view_diffs.view_diff import META, SIGNS, DiffRows, change_table, signed_counts
 
@@ -86,7 +86,7 @@ class Groups:
     def rows(self, table: pa.Table) -> Rows:
         """Read joined rows."""
         count = table.num_rows
-        words = [words_of_column(table.column(at)) for at in range(self.grouping.keys)]
+        words = [key_words(table.column(at)) for at in range(self.grouping.keys)]
         columns = [python_values(each) for each in table.columns]
         keys: list[Key] = list(zip(*words, strict=True)) if words else [()] * count
         return Rows(keys, list(zip(*columns, strict=True)))
@@ -194,7 +194,7 @@ class Groups:
     def keys_of(self, words: tuple[Word, ...]) -> list[Key]:
         """Return the keys of the groups that show a row."""
         found, keys = self.all_shown(), list(self.of)
-        rows = zip(*map(words_of_column, found.rows.columns), strict=True)
+        rows = zip(*map(words_of, found.rows.columns), strict=True)
         return [keys[at] for at, row in zip(found.passing, rows, strict=True) if row == words]
 
     def take_back(self, changes: pa.Table) -> None:
@@ -213,7 +213,7 @@ class Groups:
         """Return the view diff of groups: an update, a birth, a death, or nothing of each."""
         images = [(each.key, of) for each in touched for of in each[2:] if of is not None]
         passing, _, rows = self.shown([key for key, _ in images], [of for _, of in images])
-        words = list(zip(*map(words_of_column, rows.columns), strict=True))
+        words = list(zip(*map(words_of, rows.columns), strict=True))
         place = dict(zip(passing.tolist(), range(len(passing)), strict=True))
         picked, kinds, diffs, number = list[int](), list[str](), list[int](), 0
         for each in touched:
@@ -233,6 +233,6 @@ class Groups:
         return DiffRows.of(change_table(some, kinds, [1] * len(kinds), diffs))
 
 
-def words_of_column(column: pa.ChunkedArray) -> list[Word]:
+def key_words(column: pa.ChunkedArray) -> list[Word]:
     """Return a column's words, by which values are the same group; both zeros are one."""
     return [word for chunk in column.chunks for word in to_words(normal(chunk))]

@@ -275,3 +275,20 @@ def test_a_row_is_repeated_block_by_block_however_often_it_counts() -> None:
     for counts in ([1, 2**62, 2**62, 2**62], [1, 2**80]):
         first = next(repeated(counts))
         assert first.tolist() == [0] + [1] * (BLOCK - 1)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_view_may_say_in_which_order_it_is_read(engine: str) -> None:
+    tables = {"t": "CREATE TABLE t (a BIGINT, s STRING)", "u": "CREATE TABLE u (a BIGINT, n INT)"}
+    rows = {"t": [(1, "x"), (1, "b"), (2, "c")], "u": [(1, 3), (2, 9), (1, None)]}
+    sql = "SELECT t.s, u.n + 1 AS m FROM t JOIN u ON t.a = u.a"
+    expected = [("c", 10), ("b", 4), ("x", 4), ("b", None), ("x", None)]
+    for order in ("m DESC, 1", "u.n + 1 DESC, s", "2 DESC, t.s ASC"):
+        graph = jg.JoinGraph(jg.View(f"{sql} ORDER BY {order}", tables), engine=engine)
+        graph.load(rows)
+        assert [tuple(row.values()) for row in graph.to_arrow().to_pylist()] == expected
+        assert graph.scan(limit=1).read_all().to_pylist() == [{"s": "c", "m": 10}]
+        by_name = graph.scan(order_by="s", limit=1).read_all().to_pylist()
+        assert by_name[0]["s"] == "b"
+        parts = [part.read().read_all().num_rows for part in graph.partitions(2)]
+        assert sum(parts) == graph.count() == 5

@@ -58,7 +58,7 @@ def test_what_is_held_is_written_once_though_writing_it_was_interrupted_twice(
     first = partial(graph.apply, [("insert", "follower", [(1, 5)])], source="s", position=1)
     second = partial(graph.apply, [("insert", "tweet", [(1, 1)])], source="s", position=2)
     first()
-    write, settle = files.write, Log._settle_write
+    write, settle = files.write, Log.settle
 
     def interrupted(*given: Any) -> None:
         write(*given)
@@ -71,7 +71,7 @@ def test_what_is_held_is_written_once_though_writing_it_was_interrupted_twice(
 
     with monkeypatch.context() as patch, pytest.raises(Interrupted):
         patch.setattr(files, "write", interrupted)
-        patch.setattr(Log, "_settle_write", unsettled)
+        patch.setattr(Log, "settle", unsettled)
         first()
     assert not first().rows()
     rows = second().rows()

@@ -89,7 +89,8 @@ class ElsewherePartition:
         with on_error(journal.close):
             check_same(moment_of(journal), self.moment)
             definition = stored.view.definition
-            reading = replace(make_reading(definition, self.where, None, None), part=self.part)
+            whole = make_reading(definition, self.where, None, None)
+            reading = replace(whole, part=self.part, order=())
             blocks = opened.engine.read(reading, Touched())
         return pa.RecordBatchReader.from_batches(definition.schema, until_end(blocks, journal))
 

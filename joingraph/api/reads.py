@@ -58,7 +58,8 @@ class Reads:
     ) -> pa.RecordBatchReader:
         """Return a reader of the view, which is valid until the next change."""
         with self._live.lock:
-            if where is None and order_by is None and limit is None:
+            is_ordered = bool(self._live.view.definition.order)
+            if where is None and order_by is None and limit is None and not is_ordered:
                 return self._reader(self._live.current(), self._live.settled().scan(), ())
             reading = self._bound(where, order_by, limit)
             return self._opener()(reading, Touched())
@@ -84,7 +85,7 @@ class Reads:
             )
         with self._live.lock:
             whole, parting = self._bound(where), Parting(where, self._moment())
-            parts = (replace(whole, part=(i, n)) for i in range(n))
+            parts = (replace(whole, part=(i, n), order=()) for i in range(n))
             return [Partition(part, self._opener(), parting) for part in parts]
 
     def _moment(self) -> Moment | None:

@@ -52,7 +52,7 @@ def make_reading(definition: Definition, where: object, order_by: object, limit:
         raise ViewError(f"limit: a whole number, 0 or more, is needed; found {short_repr(limit)}")
     return Reading(
         () if where is None else bind_where(where, definition),
-        tuple(bind_order(each, definition) for each in entries),
+        tuple(bind_order(each, definition) for each in entries) or definition.order,
         None if limit is None else min(limit, sys.maxsize),
     )
 

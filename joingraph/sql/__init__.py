@@ -81,6 +81,7 @@ def _define(sql: str, tables: Mapping[str, Table], dialect: str, *, is_stored: b
         tuple(flat.aliases),
         tuple(flat.conditions),
         tuple(Output(field.name, field.value) for field in fields),
+        order=tuple(flat.order),
     )
     if flat.grouped is None:
         return rows

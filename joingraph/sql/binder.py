@@ -13,6 +13,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from joingraph.common.names import quoted, suggest
+from joingraph.expressions.order import Order
 from joingraph.expressions.tree import Column, Expression, Literal
 from joingraph.expressions.types import sql_name
 from joingraph.sql.definition import Alias
@@ -39,6 +40,7 @@ class FlatView:
         self.ctes: list[Cte] = []
         self.nodes = 0
         self.grouped: Grouped | None = None
+        self.order: list[Order] = []
         self._taken: set[str] = set()
         self._tables = {name.lower(): name for name in tables}
 

@@ -23,9 +23,10 @@ class Reason(NamedTuple):
 
 _ORDER = Reason(
     "ORDER BY",
-    "a view is a bag of rows",
-    "an order belongs to reading: scan(order_by=..., limit=...)",
+    "a part of a view is a bag of rows",
+    "write it at the view's end, or read by scan(order_by=..., limit=...)",
 )
+_SORT = Reason("SORT BY", "a view's rows are in no partitions", "write ORDER BY at the view's end")
 _LIMIT = Reason(
     "LIMIT",
     "which rows remain would depend on the order of diffs",
@@ -48,9 +49,9 @@ _SELECT = {
     "windows": Reason("WINDOW", "it looks at other rows of the view", "apply it to a scan"),
     "qualify": Reason("QUALIFY", "it looks at other rows of the view", "apply it to a scan"),
     "order": _ORDER,
-    "sort": _ORDER._replace(what="SORT BY"),
-    "cluster": _ORDER._replace(what="CLUSTER BY"),
-    "distribute": _ORDER._replace(what="DISTRIBUTE BY"),
+    "sort": _SORT._replace(what="SORT BY"),
+    "cluster": _SORT._replace(what="CLUSTER BY"),
+    "distribute": _SORT._replace(what="DISTRIBUTE BY"),
     "limit": _LIMIT,
     "offset": _LIMIT._replace(what="OFFSET"),
     "locks": Reason("FOR UPDATE", "a view reads and locks nothing", "leave it out"),
@@ -114,10 +115,13 @@ _WITH_TAKEN = {"expressions"}
 _CTE_TAKEN = {"this", "alias", "materialized"}
 
 
-def check_select(select: exp.Select) -> None:
-    """Refuse every clause of a SELECT but its list, FROM, WHERE, WITH and what groups."""
+def check_select(select: exp.Select, *, is_view: bool) -> None:
+    """Refuse every clause of a SELECT but its list, FROM, WHERE, WITH, what groups, and an order.
+
+    The order is that of a view; a part of it has none.
+    """
     place = next(iter(select.expressions), select)
-    _check(select, _SELECT_TAKEN, _SELECT, place)
+    _check(select, _SELECT_TAKEN | ({"order"} if is_view else set()), _SELECT, place)
 
 
 def check_subquery(subquery: exp.Subquery) -> None:

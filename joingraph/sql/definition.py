@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from joingraph.aggregates.contract import Asked
+from joingraph.expressions.order import Order
 from joingraph.expressions.show import show
 from joingraph.expressions.tree import Column, Expression
 from joingraph.tables.table import Table
@@ -102,6 +103,7 @@ class Definition:
     conditions: tuple[Expression, ...]
     output: tuple[Output, ...]
     grouping: Grouping | None = None
+    order: tuple[Order, ...] = ()  # in which scan() reads it, where the caller asks for none
     # Derived, since Arrow takes long to make one: the view's columns as an Arrow schema.
     schema: pa.Schema = field(init=False, repr=False, compare=False)
 

@@ -27,6 +27,7 @@ from joingraph.sql.binder import FlatView
 from joingraph.sql.definition import Output, Use, key_value
 from joingraph.sql.functions.scalars import bind
 from joingraph.sql.limits import Size
+from joingraph.sql.ordering import order_of
 from joingraph.sql.scope import Field, Scope
 from joingraph.sql.text.refusal import Mistake, Refusal
 
@@ -78,6 +79,7 @@ def grouped_fields(
         why, instead = "two groups may show one row", "add what is grouped by to the SELECT list"
         raise Refusal(select, "DISTINCT over groups", why, instead)
     names = (Output(f"column {at}", value) for value, at in grouper.joined.items())
+    flat.order = order_of(select, fields, lambda node: grouper.value(node).value)
     # A row has at least one column: without any, Arrow does not know how many rows there are.
     joined = tuple(names) or (Output("column 0", Literal(True, pa.bool_())),)
     is_whole = not (select.args.get("group") or select.args.get("distinct"))

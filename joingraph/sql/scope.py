@@ -129,7 +129,7 @@ class Context:
 
     ctes: Mapping[str, Cte]
     prefix: str = ""
-    may_group: bool = True  # of the view's own SELECT
+    is_view: bool = True  # it is the view's own SELECT, not a part of it
 
 
 @dataclass(slots=True)

@@ -29,6 +29,7 @@ from joingraph.sql.clauses import (
 )
 from joingraph.sql.grouping import Item, grouped_fields, is_grouped
 from joingraph.sql.joins import join_scopes, merge, starts_group
+from joingraph.sql.ordering import order_of
 from joingraph.sql.scope import (
     Context,
     Cte,
@@ -71,7 +72,7 @@ def check_unused(flat: FlatView) -> None:
 
 
 def _select(select: exp.Select, flat: FlatView, context: Context) -> Fields:
-    check_select(select)
+    check_select(select, is_view=context.is_view)
     context = _with(select, flat, context)
     start = select.args.get("from_")
     if start is None:
@@ -86,8 +87,10 @@ def _select(select: exp.Select, flat: FlatView, context: Context) -> Fields:
         raise Mistake(select, "this SELECT lists no columns")
     items = [each for item in select.expressions for each in _items(item, scope, flat)]
     if not is_grouped(select, flat.dialect):
-        return tuple(_field(item, scope, flat) for item in items)
-    if not context.may_group:
+        fields = tuple(_field(item, scope, flat) for item in items)
+        flat.order = order_of(select, fields, lambda node: flat.value(node, scope.find).value)
+        return fields
+    if not context.is_view:
         why = "it groups the rows of a part of the view"
         raise Refusal(select, "a subquery that groups", why, "keep a view of it, and join that")
     return tuple(grouped_fields(select, items, scope, flat))
@@ -143,7 +146,7 @@ def _with(node: exp.Expr, flat: FlatView, context: Context) -> Context:
 def _expand(cte: Cte, flat: FlatView, prefix: str) -> Fields:
     """Flatten a query of a WITH clause once more, with aliases of its own."""
     cte.used = True
-    fields = query(cte.node.this, flat, replace(cte.context, prefix=prefix, may_group=False))
+    fields = query(cte.node.this, flat, replace(cte.context, prefix=prefix, is_view=False))
     return _named(fields, cte.node)
 
 
@@ -195,7 +198,7 @@ def _parenthesised(node: exp.Subquery, flat: FlatView, context: Context) -> Scop
     context = _with(node, flat, context)
     if isinstance(inner, exp.Query) and not isinstance(inner, exp.Subquery):
         prefix = f"{context.prefix}{name or _UNNAMED}."
-        within = replace(context, prefix=prefix, may_group=False)
+        within = replace(context, prefix=prefix, is_view=False)
         fields = query(inner, flat, within)
         if not name:
             return Scope({}, tuple(replace(field, relation=_UNNAMED) for field in fields))

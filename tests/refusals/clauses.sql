@@ -6,30 +6,30 @@ line 1, column 8: DISTINCT ON is not taken: which row remains depends on an orde
          ^
 
 ==== spark
-SELECT text FROM tweet ORDER BY text
+SELECT s.text FROM (SELECT text FROM tweet ORDER BY text) s
 ----
-line 1, column 24: ORDER BY is not taken: a view is a bag of rows; an order belongs to reading: scan(order_by=..., limit=...).
-  SELECT text FROM tweet ORDER BY text
-                         ^
+line 1, column 44: ORDER BY is not taken: a part of a view is a bag of rows; write it at the view's end, or read by scan(order_by=..., limit=...).
+  SELECT s.text FROM (SELECT text FROM tweet ORDER BY text) s
+                                             ^
 
 ==== spark
 SELECT text FROM tweet SORT BY text
 ----
-line 1, column 24: SORT BY is not taken: a view is a bag of rows; an order belongs to reading: scan(order_by=..., limit=...).
+line 1, column 24: SORT BY is not taken: a view's rows are in no partitions; write ORDER BY at the view's end.
   SELECT text FROM tweet SORT BY text
                          ^
 
 ==== spark
 SELECT text FROM tweet CLUSTER BY text
 ----
-line 1, column 24: CLUSTER BY is not taken: a view is a bag of rows; an order belongs to reading: scan(order_by=..., limit=...).
+line 1, column 24: CLUSTER BY is not taken: a view's rows are in no partitions; write ORDER BY at the view's end.
   SELECT text FROM tweet CLUSTER BY text
                          ^
 
 ==== spark
 SELECT text FROM tweet DISTRIBUTE BY text
 ----
-line 1, column 24: DISTRIBUTE BY is not taken: a view is a bag of rows; an order belongs to reading: scan(order_by=..., limit=...).
+line 1, column 24: DISTRIBUTE BY is not taken: a view's rows are in no partitions; write ORDER BY at the view's end.
   SELECT text FROM tweet DISTRIBUTE BY text
                          ^
 
@@ -286,4 +286,18 @@ SELECT text FROM tweet WINDOW AS (a)
 ----
 line 1, column 24: WINDOW is not taken: it looks at other rows of the view; apply it to a scan.
   SELECT text FROM tweet WINDOW AS (a)
+                         ^
+
+==== spark
+SELECT text FROM tweet ORDER BY userId
+----
+line 1, column 24: ORDER BY userId is not taken: a view is read in the order of what it shows; add it to the SELECT list.
+  SELECT text FROM tweet ORDER BY userId
+                         ^
+
+==== duckdb
+SELECT text FROM tweet ORDER BY 2
+----
+line 1, column 24: ORDER BY 2: the SELECT list ends at 1.
+  SELECT text FROM tweet ORDER BY 2
                          ^

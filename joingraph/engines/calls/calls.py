@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from joingraph.engines.compiled.engine import CompiledEngine
     from joingraph.engines.compiled.sizes.limit import Room
 
-WORDS_MAX = 1 << 18  # of a batch in any of its forms: blocks are as good for more
+WORDS_MAX = 1 << 17  # of a batch in any of its forms: blocks are as good for more
 FOLDED_BY_COLUMN = 1 << 9  # paths of a batch of columns: more are told as columns at once
 NOTED_OPS = 128  # after which the view's own kernels hear of them
 ENTRY = Struct(f"<{k.ENTRY_WORDS}q")

@@ -23,7 +23,6 @@ from joingraph.expressions.evaluate import NoAnswer
 from joingraph.filters.keyed import split
 from joingraph.plan.keys.keyed import Keyed, keyed_aliases
 from joingraph.plan.view import View
-from joingraph.sql.definition import Definition
 from joingraph.storage.attempt import Attempt
 from joingraph.storage.live_graph import LiveGraph
 from joingraph.storage.positions import Origin
@@ -88,7 +87,7 @@ class Batches:
         """Return what carries few rows of the graph out at once, if there is something."""
         live, known = self._live, self._calls
         if known.engine is not live.engine and not has_failed(live.engine):
-            idiffs = partial(idiffs_of, live.view, self._keyed)
+            idiffs = partial(idiffs_of_few, live.view, self._keyed)
             known = Called(live.engine, live.engine.calls(live.view.tables), idiffs)
             self._calls = known
         most = self.max_view_diffs
@@ -231,33 +230,24 @@ class Batches:
 
     def _as_idiffs(self, entries: Sequence[Entry]) -> tuple[list[Refused], Forms]:
         """Carry a batch out with its base rows folded, making only the rows that i-diffs lack."""
-        if self._groups is not None:
+        view = self._live.view
+        if view.definition.grouping is not None:  # whose rows are folded already, by group
             applied = self._live.engine.apply(entries, skip=self.skips, generate=True)
-            idiffs = group_idiffs(self._groups, applied.changes.table)
+            idiffs = idiffs_of(view, {}, (), applied.changes.table)
             return applied.refused, made_as_idiffs(idiffs)
         refused = self._live.engine.missing(entries)
         self.refuse(entries, refused)
-        parts = split(self._live.view.plan, self._keyed, without(entries, refused))
+        parts = split(view.plan, self._keyed, without(entries, refused))
         applied = self._live.engine.apply(
             parts.entries, skip=False, generate=True, silent=parts.silent
         )
         assert not applied.refused, "what a batch removes, its folded diffs remove"
-        idiffs = make_idiffs(self._live.view.plan, self._keyed, parts.diffs, applied.changes.table)
+        idiffs = make_idiffs(view.plan, self._keyed, parts.diffs, applied.changes.table)
         return refused, made_as_idiffs(idiffs)
 
     def from_rows(self, entries: Sequence[Entry], refused: Sequence[Refused]) -> FromRows:
         """Return how a batch's i-diffs are made of its rows, if they are asked for."""
-        if self._groups is not None:
-            return partial(group_idiffs, self._groups)
-        left = without(entries, refused)
-        plan, keyed = self._live.view.plan, self._keyed
-        return lambda changes: make_idiffs(plan, keyed, split(plan, keyed, left).diffs, changes)
-
-    @property
-    def _groups(self) -> Definition | None:
-        """The graph's view, if it groups."""
-        definition = self._live.view.definition
-        return None if definition.grouping is None else definition
+        return partial(idiffs_of, self._live.view, self._keyed, without(entries, refused))
 
     @property
     def _keyed(self) -> dict[int, Keyed]:
@@ -273,7 +263,17 @@ class Batches:
             raise DiffError(missing_text(entries, refused))
 
 
-def idiffs_of(view: View, keyed: dict[int, Keyed], batch: RowBatch, changes: pa.Table) -> IDiffs:
-    """Make the i-diffs of few rows, if they are asked for."""
-    entries = batch.entries(view.tables)
+def idiffs_of(
+    view: View, keyed: dict[int, Keyed], entries: Sequence[Entry], changes: pa.Table
+) -> IDiffs:
+    """Make the i-diffs of a batch whose rows were made, if they are asked for."""
+    if view.definition.grouping is not None:
+        return group_idiffs(view.definition, changes)
     return make_idiffs(view.plan, keyed, split(view.plan, keyed, entries).diffs, changes)
+
+
+def idiffs_of_few(
+    view: View, keyed: dict[int, Keyed], batch: RowBatch, changes: pa.Table
+) -> IDiffs:
+    """Do so with a batch of few rows, which are entries only then."""
+    return idiffs_of(view, keyed, batch.entries(view.tables), changes)

@@ -143,19 +143,22 @@ class Groups:
 
         They come in the order of their first touch; before each, its rows are added.
         """
-        width = changes.num_columns - len(META)
-        rows = self.rows(changes.select(range(width)))
-        times = signed_counts(changes, width).tolist()
-        diffs = changes.column(width + 2).to_pylist()
-        before: dict[Key, Values | None] = {}
-        for at, (diff, key, values) in enumerate(zip(diffs, *rows, strict=True)):
-            if at and diff != diffs[at - 1]:
-                yield from self.touched(diffs[at - 1], before)
-                before = {}
+        number, before = 0, dict[Key, Values | None]()
+        for diff, key, values, times in self.changed_rows(changes):
+            if diff != number:
+                yield from self.touched(number, before)
+                number, before = diff, {}
             if key not in before:
                 before[key] = self.values_of(key)
-            self.add(key, values, times[at])
-        yield from self.touched(diffs[-1] if diffs else 0, before)
+            self.add(key, values, times)
+        yield from self.touched(number, before)
+
+    def changed_rows(self, changes: pa.Table) -> list[tuple[int, Key, Values, int]]:
+        """List base diff, key, values and signed count of each row of the join's view diff."""
+        width = changes.num_columns - len(META)
+        keys, values = self.rows(changes.select(range(width)))
+        times, diffs = signed_counts(changes, width).tolist(), changes.column(width + 2).to_pylist()
+        return list(zip(diffs, keys, values, times, strict=True))
 
     def touched(self, diff: int, before: Mapping[Key, Values | None]) -> Iterator[Touched]:
         """Yield what a base diff did to the groups that it has touched."""
@@ -199,11 +202,8 @@ class Groups:
 
     def take_back(self, changes: pa.Table) -> None:
         """Take back the rows of the join's view diff that were absorbed, the last one first."""
-        width = changes.num_columns - len(META)
-        rows = self.rows(changes.select(range(width)))
-        times = signed_counts(changes, width).tolist()
-        for key, values, by in reversed(list(zip(*rows, times, strict=True))):
-            self.add(key, values, -by)
+        for _, key, values, times in reversed(self.changed_rows(changes)):
+            self.add(key, values, -times)
 
     def states(self) -> dict[Key, tuple[int, list[Any]]]:
         """Return how many paths each group has, and its states."""

@@ -70,7 +70,7 @@ def written(node: exp.Expr, dialect: str) -> Written:
         case exp.Filter():
             return _filtered(node, dialect)
         case exp.WithinGroup():
-            return _within_group(node, dialect)
+            return _within_group(node)
         case exp.ArraySort():
             return _sorted(node, dialect)
         case exp.IgnoreNulls() | exp.RespectNulls():
@@ -86,7 +86,7 @@ def _filtered(node: exp.Filter, dialect: str) -> Written:
     return written(node.this, dialect)._replace(condition=node.expression.this)
 
 
-def _within_group(node: exp.WithinGroup, dialect: str) -> Written:
+def _within_group(node: exp.WithinGroup) -> Written:
     """Read aggregate(constant) WITHIN GROUP (ORDER BY x)."""
     found = node.this
     name = _QUANTILES.get(type(found))

@@ -253,6 +253,16 @@ def test_groups_are_read_in_parts_and_explain_themselves(graph: jg.JoinGraph) ->
     assert graph.count("n > 1") == 1
     found = graph.scan(where="fan <> 'zoe'", order_by="total DESC", limit=1).read_all()
     assert found.to_pylist() == [{"fan": "bob", "n": 2, "total": Decimal(15)}]
+    how = graph.explain(where="n > 1 AND fan <> 'zoe'", order_by="total DESC", limit=1)
+    assert str(how).splitlines() == [
+        "read of view",
+        "start    all groups",
+        "         where COUNT(*) > 1",
+        "         where f.fan <> 'zoe'",
+        "order    SUM(t.s) DESC NULLS LAST: all groups sorted",
+        "limit    1",
+    ]
+    assert how.read().read_all().num_rows == 1
     assert len(graph.why(("bob", 2, 15))) == 2
     assert "the group is there, with fan = 'bob', n = 2" in str(graph.why_not(("bob", 3, 15)))
     assert "no row of f with fan = 'zoe'" in str(graph.why_not(("zoe", 3, 15)))

@@ -14,7 +14,7 @@ import pyarrow as pa
 from joingraph.common.progress import Progress
 from joingraph.expressions.tree import Expression
 from joingraph.graph.blocks import Block, Part
-from joingraph.reads.access_paths import Way
+from joingraph.reads.access_paths import AllGroups, Way
 from joingraph.reads.expire import Conditions
 from joingraph.reads.requests import Reading, Touched
 from joingraph.reads.row_lookup import Asked
@@ -186,7 +186,7 @@ class Engine(Protocol):
         """Read what is asked of the view, counting what is touched of the graph."""
         ...
 
-    def way(self, reading: Reading) -> Way:
+    def way(self, reading: Reading) -> Way | AllGroups:
         """Choose where a read starts."""
         ...
 

@@ -29,7 +29,7 @@ from joingraph.expressions.words import Word, from_words
 from joingraph.generators.groups import Groups, Key
 from joingraph.generators.reads.scan import BLOCK
 from joingraph.graph.blocks import Block
-from joingraph.reads.access_paths import Way
+from joingraph.reads.access_paths import AllGroups
 from joingraph.reads.expire import Conditions
 from joingraph.reads.requests import Reading
 from joingraph.reads.requests import Touched as Visited
@@ -186,9 +186,9 @@ class GroupingEngine:
         part, parts = reading.part
         return blocks(take_rows(rows, chosen[part::parts][: reading.limit]), BLOCK)
 
-    def way(self, reading: Reading) -> Way:
-        """Choose where a read starts: all groups are read."""
-        return self.rows.way(Reading())
+    def way(self, reading: Reading) -> AllGroups:
+        """Read all groups, whatever is asked."""
+        return AllGroups()
 
     def index(self, column: str) -> None:
         """Refuse: groups are found by their key."""

@@ -69,6 +69,10 @@ class InOrder(NamedTuple):
     nulls_first: bool
 
 
+class AllGroups(NamedTuple):
+    """Read the groups of a view, which are known: no walk starts."""
+
+
 Way = Everyone | AtVertex | AtIndex | InOrder
 Indexes = Mapping[str, Expression]  # indexed output columns, and what they stand for
 Facts = Mapping[Expression, list[Literal]]  # the constants of which a value must be one

@@ -16,14 +16,22 @@ from joingraph.plan.arrange import rows_program
 from joingraph.plan.model import Plan
 from joingraph.plan.program import Enter, Step, Test
 from joingraph.plan.show import vertex_name
-from joingraph.reads.access_paths import AtIndex, AtVertex, Everyone, InOrder, Way, sorting_alias
+from joingraph.reads.access_paths import (
+    AllGroups,
+    AtIndex,
+    AtVertex,
+    Everyone,
+    InOrder,
+    Way,
+    sorting_alias,
+)
 from joingraph.reads.requests import Reading, Touched
 
 
 class Explanation:
     """How a read goes: its way as text, and what it has touched of the graph so far."""
 
-    def __init__(self, plan: Plan, reading: Reading, way: Way, open: Open) -> None:
+    def __init__(self, plan: Plan, reading: Reading, way: Way | AllGroups, open: Open) -> None:
         self.touched = Touched()
         self.text = "\n".join(lines(plan, reading, way))
         self._reading, self._open = reading, open
@@ -41,15 +49,18 @@ class Explanation:
         return self._open(self._reading, self.touched)
 
 
-def lines(plan: Plan, reading: Reading, way: Way) -> Iterator[str]:
+def lines(plan: Plan, reading: Reading, way: Way | AllGroups) -> Iterator[str]:
     """Yield a read's way: its start, what each step decides, how its order comes about."""
-    order = [each.value for each in reading.order]
-    program = rows_program(plan, way.alias, reading.conditions, order)
+    tests, steps = reading.conditions, tuple[Step, ...]()
+    if not isinstance(way, AllGroups):
+        order = [each.value for each in reading.order]
+        program = rows_program(plan, way.alias, reading.conditions, order)
+        tests, steps = program.tests, program.steps
     yield f"read of {plan.definition.name}"
     yield f"start    {start_text(plan, way)}"
-    for test in program.tests:
+    for test in tests:
         yield f"         where {show(test)}"
-    yield from step_lines(plan, program.steps)
+    yield from step_lines(plan, steps)
     if reading.order:
         yield f"order    {order_text(plan, reading, way)}"
     if reading.limit is not None:
@@ -67,8 +78,10 @@ def step_lines(plan: Plan, steps: Sequence[Step], head: str = "hop") -> Iterator
             yield from step_lines(plan, step.steps, "sum")
 
 
-def start_text(plan: Plan, way: Way) -> str:
+def start_text(plan: Plan, way: Way | AllGroups) -> str:
     """Return which index is used, if any."""
+    if isinstance(way, AllGroups):
+        return "all groups"
     name = plan.aliases[way.alias].name
     match way:
         case AtVertex(_, vertex, words):
@@ -84,13 +97,15 @@ def start_text(plan: Plan, way: Way) -> str:
             return f"{name}, full scan"
 
 
-def order_text(plan: Plan, reading: Reading, way: Way) -> str:
+def order_text(plan: Plan, reading: Reading, way: Way | AllGroups) -> str:
     """Return whether the starts give the order, or the best rows are kept while all come."""
     entries = ", ".join(
         f"{show(each.value)} {'DESC' if each.descending else 'ASC'}"
         f" NULLS {'FIRST' if each.nulls_first else 'LAST'}"
         for each in reading.order
     )
+    if isinstance(way, AllGroups):
+        return f"{entries}: all groups sorted"
     if sorting_alias(plan, reading) == way.alias:
         return f"{entries}: sorted start"
     kept = "all rows sorted" if reading.limit is None else f"heap of {reading.limit}"

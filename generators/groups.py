@@ -179,10 +179,13 @@ class Groups:
 
     def shown(self, keys: Sequence[Key], values: Sequence[Values]) -> Shown:
         """Return which groups pass HAVING, their values, and the view's rows of these."""
-        columns = self.table(keys, values)
-        passing = np.arange(len(keys))
+        return self.shown_of(self.table(keys, values), len(keys))
+
+    def shown_of(self, columns: dict[Expression, pa.Array], count: int) -> Shown:
+        """Do so of so many groups whose values are columns."""
+        passing = np.arange(count)
         if self.grouping.having is not None:
-            mark = np.asarray(holds(self.grouping.having, columns, len(keys)), bool)
+            mark = np.asarray(holds(self.grouping.having, columns, count), bool)
             passing = np.flatnonzero(mark)
             columns = {name: each.filter(pa.array(mark)) for name, each in columns.items()}
         outputs = [evaluate(each.value, columns, len(passing)) for each in self.definition.output]

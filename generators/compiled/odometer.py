@@ -14,17 +14,10 @@ lead nowhere, and what takes their places has been seen.
 from __future__ import annotations
 
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.entries import link_of, node_at, record_at
+from joingraph.graph.compiled.entries import link_of, node_at, record_at, set_source
 from joingraph.graph.compiled.lists import step_of
 from joingraph.graph.compiled.live_flags import complete, lay_dead
 from joingraph.graph.compiled.machine.kernel import copy8, fill8, kernel, ld, small, sto
-
-
-@small
-def set_source(st: int, source: int, base: int, step: int) -> None:
-    """Say where a source's words lie."""
-    sto(ld(st, f.SOURCES), 2 * source, base)
-    sto(ld(st, f.SOURCES), 2 * source + 1, step)
 
 
 @kernel
@@ -257,12 +250,6 @@ def emit_run(st: int, level: int, wheel: int) -> None:
                 fill8(to, done, word)
     sto(wheel, f.W_POSITION, at + rows)
     sto(st, f.ROWS, row + rows)
-
-
-@small
-def own_source(st: int, ad: int, row: int) -> None:
-    """Bind a changed row's own projected words."""
-    set_source(st, ld(ad, f.A_SOURCE), row + ld(ad, f.A_KEY_WORDS) * 8, 8)
 
 
 @small

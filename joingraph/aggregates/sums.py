@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from joingraph.aggregates.contract import Result, Row
@@ -34,16 +36,21 @@ class Factor(NamedTuple):
 
 Monomial: TypeAlias = tuple[Factor, ...]
 Sums: TypeAlias = tuple[int, ...]
+Words: TypeAlias = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """An aggregate that its sums decide; `finish` makes the result of them."""
+    """An aggregate that its sums decide; `finish` makes the result of them.
+
+    `by_column` makes it of many groups' sums, where each fits a word; such results always fit.
+    """
 
     type: pa.DataType
     types: tuple[pa.DataType, ...]
     monomials: tuple[Monomial, ...]
     finish: Callable[[Sums], Result]
+    by_column: Callable[[Sequence[Words]], pa.Array] | None = None
 
     def zero(self) -> Sums:
         return (0,) * len(self.monomials)

@@ -9,6 +9,7 @@ from joingraph.common.names import plain, short_repr
 from joingraph.engines.contract import Engine
 from joingraph.engines.grouping import GroupingEngine
 from joingraph.engines.plain import ReferenceEngine
+from joingraph.plan.messages import messages_of
 from joingraph.plan.view import View
 
 ENGINES = ("auto", "compiled", "reference")
@@ -21,9 +22,17 @@ def make_engine(view: View, engine: str, lookahead: str, key_index: Sequence[str
     one_of("engine", engine, ENGINES)
     one_of("lookahead", lookahead, LOOKAHEADS)
     lookahead = AUTO_LOOKAHEAD if lookahead == "auto" else lookahead
-    rows = of_rows(view, engine, lookahead, key_index)
     grouping = view.definition.grouping
-    return rows if grouping is None else GroupingEngine(view.definition, rows)
+    if grouping is None:
+        return of_rows(view, engine, lookahead, key_index)
+    messages = messages_of(view.plan, grouping) if engine != "reference" else None
+    if messages is None:
+        return GroupingEngine(view.definition, of_rows(view, engine, lookahead, key_index))
+    import_module("joingraph.engines.compiled.warm").ensure_compiled()
+    compiled = import_module("joingraph.engines.compiled.grouped")
+    telling = compiled.TellingEngine(view.definition, view.plan, messages, lookahead, key_index)
+    made: Engine = compiled.CompiledGroups(view.definition, telling)
+    return made
 
 
 def of_rows(view: View, engine: str, lookahead: str, key_index: Sequence[str]) -> Engine:

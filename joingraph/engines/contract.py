@@ -29,6 +29,7 @@ from joingraph.view_diffs.idiffs import IDiffs
 from joingraph.view_diffs.view_diff import DiffRows, ViewDiff
 
 Ready = Callable[[list[Refused]], None]
+Fold = Callable[[pa.Table], pa.Table]
 
 
 class Applied(NamedTuple):
@@ -36,7 +37,7 @@ class Applied(NamedTuple):
 
     changes: DiffRows
     refused: list[Refused]
-    net: Callable[[pa.Table], pa.Table] | None = None  # folds the rows, if the engine knows how
+    net: Fold | None = None  # folds the rows, if the engine knows how
 
 
 class Blocks(Protocol):

@@ -109,9 +109,15 @@ def _sorted(node: exp.ArraySort, dialect: str) -> Written:
     return found._replace(order=[order])
 
 
+def _listed(node: exp.Func) -> str:
+    """Return the name of a function, of several the one that is listed."""
+    names = [name.upper() for name in node.sql_names()]
+    return next((name for name in names if name in registry.ENTRIES), names[0])
+
+
 def _function(node: exp.Func, dialect: str) -> Written:
     """Read a plain call, whose first argument may carry DISTINCT and ORDER BY."""
-    name = _NAMES.get(type(node)) or _QUANTILES.get(type(node)) or node.sql_names()[0].upper()
+    name = _NAMES.get(type(node)) or _QUANTILES.get(type(node)) or _listed(node)
     first, order, is_distinct = node.args.get("this"), list[exp.Ordered](), False
     if isinstance(first, exp.Order):
         first, order = first.this, first.expressions

@@ -17,7 +17,13 @@ def count(asked: Asked) -> Linear:
     if asked.is_distinct and not asked.types:
         raise Refused("COUNT(DISTINCT *)", "it names no columns", "list the columns")
     known: Monomial = tuple(Factor(at, "known") for at in range(len(asked.types)))
-    return Linear(pa.int64(), asked.types, (known,), lambda sums: fitted(sums[0], pa.int64()))
+    return Linear(
+        pa.int64(),
+        asked.types,
+        (known,),
+        lambda sums: fitted(sums[0], pa.int64()),
+        lambda sums: pa.array(sums[0]),
+    )
 
 
 def count_if(asked: Asked) -> Linear:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from joingraph.aggregates.contract import ALL, Asked, Entry, Refused, Result, refused_type
 from joingraph.aggregates.exact import Rounding, fitted, narrow_quotient, quotient, scale_of
-from joingraph.aggregates.sums import Factor, Linear, Sums, specials
+from joingraph.aggregates.sums import Factor, Linear, Sums, Words, specials
 from joingraph.expressions.types import (
     DECIMAL_DIGITS,
     FLOATS,
@@ -59,7 +61,13 @@ def sum_(asked: Asked) -> Linear:
         return fitted(total, type) if is_whole else rounding.of(odd, total, scale)
 
     monomials = ((Factor(0, "value"),), (Factor(0, "known"),), *specials(0, given))
-    return Linear(type, asked.types, monomials, finish)
+    by_column = sums_by_column if type == pa.int64() and is_whole else None
+    return Linear(type, asked.types, monomials, finish, by_column)
+
+
+def sums_by_column(sums: Sequence[Words]) -> pa.Array:
+    """Return many groups' SUMs as BIGINTs."""
+    return pa.array(sums[0], mask=sums[1] == 0)
 
 
 def total(asked: Asked) -> Linear:

@@ -56,6 +56,11 @@ class Plugs:
         """Write a kernel's module."""
         return WRITERS[plug.field](self.layout, self.lookahead, plug.alias)
 
+    def forgo(self) -> None:
+        """Make no kernels: what they emit is not wanted."""
+        self.all.clear()
+        self.waiting.clear()
+
     def make(self, plug: Plug) -> None:
         """Compile a kernel; it waits to be put in place."""
         self.finished.append((plug, uninterrupted(compile_text, self.text(plug))))

@@ -232,7 +232,7 @@ class Carrying:
                 raise MissedError
             if words[f.ROWS]:
                 rows += int(words[f.ROWS])
-                yield memory.filling.paths()
+                yield self._block()
             while ended == f.FULL and (pieces := self._linked(run, rows, cores)):
                 found = self.cores.paths(pieces, cores)
                 rows += sum(map(len, found))
@@ -240,6 +240,10 @@ class Carrying:
         run.carried = int(words[f.CURSOR])
         self._under_way = None
         memory.filling.end()
+
+    def _block(self) -> Paths:
+        """Take what the block holds."""
+        return self.memory.filling.paths()
 
     def _linked(self, run: Run, rows: int, cores: int) -> list[range]:
         """Link the next inserts, as far as they are of one alias, to be walked at once in pieces.

@@ -23,7 +23,7 @@ from joingraph.engines.compiled.row_blocks import dump_rows, repeated
 from joingraph.engines.compiled.sizes.limit import Room
 from joingraph.engines.compiled.sizes.size import stats
 from joingraph.engines.compiled.string_garbage import Sweeper
-from joingraph.engines.contract import Applied, Blocks, Ready
+from joingraph.engines.contract import Applied, Blocks, Fold, Ready
 from joingraph.expressions.tree import Expression
 from joingraph.filters.compiled.rows_to_ops import Feed, Feeder, refusals
 from joingraph.filters.loads import refused_load
@@ -145,10 +145,14 @@ class CompiledEngine(Indexed):
             quiet = int(np.searchsorted(ops[:, f.O_DIFF], sum(batch.feed.lengths[:silent])))
             self._carry_out(ops[:quiet], matrices, generate=False)
         parts = self._carry_out(ops[quiet:], matrices, generate=generate)
-        view_diffs = ViewDiffs(self.outputs, ops[quiet:])
-        changes = view_diffs.rows(parts)
+        changes, net = self._changes(ops[quiet:], parts)
         self._end(work, ops, matrices)
-        return Applied(changes, batch.refused, folding(self.outputs, view_diffs.kinds))
+        return Applied(changes, batch.refused, net)
+
+    def _changes(self, ops: Words, parts: list[Paths]) -> tuple[DiffRows, Fold | None]:
+        """Make view diffs of what ops emitted, and what folds them."""
+        view_diffs = ViewDiffs(self.outputs, ops)
+        return view_diffs.rows(parts), folding(self.outputs, view_diffs.kinds)
 
     def stream(
         self, entries: Sequence[Entry], *, skip: bool, generate: bool
@@ -237,7 +241,7 @@ class CompiledEngine(Indexed):
         self.make_room(feed.rows)
         work = self._begin()
         parts = self._carry_out(feed.ops, feed.matrices, generate=generate)
-        found = ViewDiffs(self.outputs, feed.ops).rows(parts)
+        found, _ = self._changes(feed.ops, parts)
         self._end(work, feed.ops, feed.matrices)
         return found
 

@@ -16,12 +16,12 @@ traversal that would overflow has written nothing that counts, so the odometer t
 
 from __future__ import annotations
 
-from joingraph.generators.compiled.odometer import begin, own_source, reachable, walk
+from joingraph.generators.compiled.odometer import begin, reachable, walk
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.entries import bound, link_of, node_at
+from joingraph.graph.compiled.entries import bound, link_of, node_at, own_source
 from joingraph.graph.compiled.list_index import has_places, rename
 from joingraph.graph.compiled.lists import step_of
-from joingraph.graph.compiled.machine.kernel import call3, kernel, ld, sto
+from joingraph.graph.compiled.machine.kernel import call3, kernel, ld, small, sto
 from joingraph.graph.compiled.prefetch import (
     alias_of,
     forget_hints,
@@ -37,6 +37,7 @@ from joingraph.maintainers.compiled.link import (
     put_values,
     unlink_row,
 )
+from joingraph.maintainers.compiled.messages import tell
 
 MOST_INSERTS = 1 << 10  # carried out together: a block may be full long before the ops end
 
@@ -72,9 +73,17 @@ def run(st: int) -> int:
         sto(st, f.PHASE, f.P_START)
         if ld(st, f.SINK):
             hand_over(st)
-        elif ld(st, f.ROWS) >= ld(st, f.LIMIT):
+        elif ld(st, f.ROWS) >= ld(st, f.LIMIT) and may_be_full(st, cursor, end):
             return f.FULL
     return f.DONE
+
+
+@small
+def may_be_full(st: int, cursor: int, end: int) -> bool:
+    """True if a block may end here: a group that a base diff touches twice is told once."""
+    if ld(st, f.GROUPS) == 0 or cursor == end:
+        return True
+    return ld(op_at(st, cursor), f.O_DIFF) != ld(op_at(st, cursor - 1), f.O_DIFF)
 
 
 @kernel
@@ -149,7 +158,11 @@ def emit(st: int, ad: int, row: int, weight: int) -> int:
     """Emit the paths through a row whose vertex values are bound, by the plug if there is one.
 
     In silence no path is walked, and a walk that was cut short, perhaps to be undone, ends there.
+    Groups hear of every row.
     """
+    if ld(st, f.GROUPS):
+        tell(st, ad, row, weight)
+        return f.DONE
     if ld(st, f.SILENT):
         return f.DONE
     if ld(st, f.PHASE) == f.P_EMIT or ld(st, f.PHASE) == f.P_EMIT_POST:

@@ -31,6 +31,19 @@ def bound(st: int, ln: int) -> int:
 
 
 @small
+def set_source(st: int, source: int, base: int, step: int) -> None:
+    """Say where a source's words lie."""
+    sto(ld(st, f.SOURCES), 2 * source, base)
+    sto(ld(st, f.SOURCES), 2 * source + 1, step)
+
+
+@small
+def own_source(st: int, ad: int, row: int) -> None:
+    """Bind a changed row's own projected words."""
+    set_source(st, ld(ad, f.A_SOURCE), row + ld(ad, f.A_KEY_WORDS) * 8, 8)
+
+
+@small
 def record_at(ln: int, identity: int) -> int:
     """Return the record of a vertex value that a link reaches."""
     vd = ld(ln, f.L_VERTEX)

@@ -5,6 +5,8 @@
     alias      ALIAS_WORDS an alias                link     LINK_WORDS a vertex of an alias
     program    PROGRAM_WORDS a start of walks      level    LEVEL_WORDS a step of a program
     op         OP_WORDS a change of one alias, in the order they are made
+    groups     GROUPS_WORDS of a view            tell     TELL_WORDS an alias: what it tells
+    term       TERM_WORDS a factor               meet     MEET_WORDS a vertex: what it is told
 
 The graph's own records:
 
@@ -18,6 +20,9 @@ The graph's own records:
     NODE list      entry = the node record's id
     node record    | used, complete | per link: value id << 32 | place | projected words |
     index slot     32 bits of hash << 32 | id + 1
+    sum            two words, low and high, of an integer of 128 bits
+    group          | key words | a sum each | place of its note + 1 | whether it may be empty |
+    note           | diff | id of a group | its sums before | its sums now |
 """
 
 from __future__ import annotations
@@ -55,6 +60,7 @@ DEPTH, SPARE, SILENT, VERTEX_COUNT = 23, 24, 25, 26
 ALIAS_COUNT, AHEAD, RING = 27, 28, 29
 PLACES_BASE, PLACES, PLACES_MASK, PLACE_COUNT, LONG = 32, 33, 34, 35, 36
 HINTS, MOST_LINKS, RUNNING, GENERATION, FLAGGING = 37, 38, 39, 40, 41
+GROUPS = 42  # of a view that groups and knows its groups; else 0
 STATE_WORDS = 48
 
 # vertex
@@ -109,3 +115,24 @@ LONG_LIST = 1 << 14  # rows above which a list is indexed when a removal searche
 # how many ops ahead their index slots, records, lists, next records and lists are asked for
 AHEAD_SLOT, AHEAD_RECORD, AHEAD_LIST, AHEAD_NEXT, AHEAD_LAST = 24, 16, 8, 4, 2
 RING_SLOTS = 32  # of records found ahead, more than AHEAD_RECORD
+
+# groups: their table, what was touched, which may be empty; where a path has the words of the key
+G_TABLE, G_SUMS, G_STATE, G_STRIDE = 0, 1, 2, 3
+G_NOTES, G_NOTE_WORDS, G_EMPTY, G_EMPTY_COUNT = 4, 5, 6, 7
+G_KEYS, G_KEY, G_TELLS, G_TOUCHED = 8, 9, 10, 11
+GROUPS_WORDS = 12
+KEY_WORDS = 3  # of a word of the key: its source, which word, whether it is of a float
+FLOAT_32, FLOAT_64 = 1, 2
+NEGATIVE_ZERO_32, NEGATIVE_ZERO_64 = -(1 << 31), -(1 << 63)
+
+# tell: an alias, by which link it tells and which vertex (-1: it is the root), its parts
+N_ALIAS, N_PARTS, N_LINK, N_MEET, N_BLOCK = 0, 1, 2, 3, 4
+N_OWN, N_TERMS, N_BELOW, N_BELOWS, N_PICKS, N_VECTOR = 5, 6, 7, 8, 9, 10
+TELL_WORDS = 11
+# meet: a vertex' parts, the aliases that tell them, the alias above (0: the vertex is the root)
+M_PARTS, M_SIDES, M_SIDE_COUNT, M_PICKS, M_TOP, M_TOP_LINK, M_VECTOR = 0, 1, 2, 3, 4, 5, 6
+MEET_WORDS = 7
+# term: what is taken of a value, where it lies, and whether it may be NULL
+T_KIND, T_SOURCE, T_WORD, T_NULLABLE = 0, 1, 2, 3
+TERM_WORDS = 4
+VALUE, WIDE_VALUE, KNOWN, TRUE = 0, 1, 2, 3

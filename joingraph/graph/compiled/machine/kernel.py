@@ -5,6 +5,8 @@
     copy8(to, i, of, j), fill8(to, i, v) eight words at once, wherever they lie
     prefetch(base, i)                    ask for the line at base + 8 * i
     mix(key)                             a well-mixed 64-bit hash of a word
+    add128(place, low, high)             add to the 128 bits at an address; what is over is lost
+    mul128(place, low, high)             multiply them, likewise
     call3(function, a, b, c)             call compiled code by its address
 
 Addresses are int64. There are three modes, settled when this module is imported:
@@ -161,6 +163,21 @@ if INTERPRETED:
     def prefetch(base: int, index: int) -> None:
         """Do nothing: a hint changes no result."""
 
+    def add128(place: int, low: int, high: int) -> None:
+        """Add to a sum, modulo 2^128."""
+        _set128(place, _at128(place) + (high << 64) + (low & _ALL))
+
+    def mul128(place: int, low: int, high: int) -> None:
+        """Multiply a sum, modulo 2^128."""
+        _set128(place, _at128(place) * ((high << 64) + (low & _ALL)))
+
+    def _at128(place: int) -> int:
+        return (ld(place, 1) << 64) + (ld(place, 0) & _ALL)
+
+    def _set128(place: int, value: int) -> None:
+        for word, half in enumerate((value & _ALL, value >> 64 & _ALL)):
+            sto(place, word, half - (half >> 63 << 64))
+
     def call3(function: int, a: int, b: int, c: int) -> int:
         """Call a kernel by its address."""
         return PLUGS[function](a, b, c)
@@ -214,10 +231,23 @@ elif CHECKED:
         if _inside(to + 8 * i, to + 8 * i + 64):
             llvm_ops.fill8(to, i, value)
 
+    @kernel
+    def add128(place: int, low: int, high: int) -> None:
+        """Add to a sum, modulo 2^128."""
+        if _inside(place, place + 16):
+            llvm_ops.add128(place, low, high)
+
+    @kernel
+    def mul128(place: int, low: int, high: int) -> None:
+        """Multiply a sum, modulo 2^128."""
+        if _inside(place, place + 16):
+            llvm_ops.mul128(place, low, high)
+
     prefetch, mix, call3 = llvm_ops.prefetch, llvm_ops.mix, llvm_ops.call3
 else:
     ld, ldb, sto = llvm_ops.ld, llvm_ops.ldb, llvm_ops.sto
     copy8, fill8 = llvm_ops.copy8, llvm_ops.fill8
+    add128, mul128 = llvm_ops.add128, llvm_ops.mul128
     prefetch, mix, call3 = llvm_ops.prefetch, llvm_ops.mix, llvm_ops.call3
 
 

@@ -109,6 +109,34 @@ def mix(typing: Any, key: Any) -> Any:
     return types.int64(types.int64), code
 
 
+def _wide(builder: Any, place: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
+    """Load the sum at an address, and put two words together to another one."""
+    wide = ir.IntType(128)
+    at = builder.inttoptr(place, wide.as_pointer())
+    upper = builder.shl(builder.zext(high, wide), wide(64))
+    return at, builder.load(at, align=8), builder.or_(upper, builder.zext(low, wide))
+
+
+@operation
+def add128(typing: Any, place: Any, low: Any, high: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        at, old, more = _wide(builder, *args)
+        builder.store(builder.add(old, more), at, align=8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), code
+
+
+@operation
+def mul128(typing: Any, place: Any, low: Any, high: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        at, old, more = _wide(builder, *args)
+        builder.store(builder.mul(old, more), at, align=8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), code
+
+
 @operation
 def call3(typing: Any, function: Any, a: Any, b: Any, c: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:

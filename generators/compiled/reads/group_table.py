@@ -1,0 +1,211 @@
+"""What groups show: sums -> aggregates -> columns -> rows of the view diff, many groups at once.
+
+notes     | diff | group | sums before | sums now |          of base diffs, block by block
+sums      3, 12, 3     ->     COUNT(*) 3, SUM(n) 12          NULL where no value was known
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from joingraph.aggregates.sums import Linear
+from joingraph.expressions.consolidation import comparable
+from joingraph.expressions.texts import Numbers, take_rows
+from joingraph.expressions.tree import Expression
+from joingraph.expressions.types import words_of
+from joingraph.expressions.words import Word, normal, to_words
+from joingraph.generators.groups import Groups, Shown, Values
+from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.memory.groups import GroupMemory
+from joingraph.graph.compiled.memory.reserved import Words
+from joingraph.graph.compiled.values.string_pool import Interner
+from joingraph.graph.compiled.values.words import from_words
+from joingraph.sql.definition import Definition
+from joingraph.view_diffs.view_diff import CODES, DiffRows, beside
+
+Marks = npt.NDArray[np.bool_]
+
+
+class Some(NamedTuple):
+    """Some groups, by id, and the sums of each."""
+
+    ids: Words
+    sums: Words
+
+
+class GroupTable:
+    """Reads what the groups in a memory show."""
+
+    def __init__(self, definition: Definition, memory: GroupMemory, interner: Interner) -> None:
+        assert definition.grouping is not None, "a view without groups has no table of them"
+        self.plain = Groups(definition)  # which knows what aggregates make of sums
+        self.definition, self.grouping = definition, definition.grouping
+        self.memory, self.interner = memory, interner
+
+    @property
+    def records(self) -> Words:
+        """All records of the table, one a row."""
+        vd = self.memory.state
+        stride, count = int(vd[f.V_STRIDE]), int(vd[f.V_NEXT])
+        return self.memory.area.regions[0].words[: stride * count].reshape(count, stride)
+
+    def everyone(self) -> Some:
+        """Return all groups that have a path; a whole view's one in any case."""
+        keys, width = self.memory.key_count, 2 * self.memory.sums
+        sums = self.records[:, keys : keys + width]
+        ids = np.flatnonzero(self.is_there(sums))
+        return Some(ids, sums[ids])
+
+    def is_there(self, sums: Words) -> Marks:
+        """Mark the sums of groups that have a path."""
+        if self.grouping.is_whole:
+            return np.ones(len(sums), bool)
+        return np.asarray((sums[:, 0] != 0) | (sums[:, 1] != 0))
+
+    def all_shown(self) -> Shown:
+        """Return what all groups show."""
+        return self.shown_some(self.everyone())
+
+    def shown(self, keys: Sequence[tuple[Word, ...]], values: Sequence[Values]) -> Shown:
+        """Return what groups of such keys and aggregates show."""
+        return self.plain.shown(keys, values)
+
+    def shown_some(self, some: Some) -> Shown:
+        """Return which of some groups pass HAVING, their values, and the view's rows of these."""
+        columns: dict[Expression, pa.Array] = dict(
+            zip(self.grouping.values, [*self.keys(some.ids), *self.results(some)], strict=True)
+        )
+        return self.plain.shown_of(columns, len(some.ids))
+
+    def keys(self, ids: Words) -> list[pa.Array]:
+        """Return the keys of groups, by column."""
+        records, found, first = self.records, list[pa.Array](), 0
+        for slot in self.memory.messages.keys:
+            end = first + words_of(slot.stored)
+            words = [np.ascontiguousarray(records[ids, word]) for word in range(first, end)]
+            nulls = slot.vertex is None
+            found.append(from_words(words, slot.stored, self.interner, nulls=nulls))
+            first = end
+        return found
+
+    def results(self, some: Some) -> list[pa.Array]:
+        """Return the aggregates of groups, by column."""
+        of_sums = [self.numbers(some.sums, at) for at in range(self.memory.sums)]
+        found = []
+        for at, reads in enumerate(self.memory.messages.reads):
+            given = [of_sums[read.sum] * read.times for read in reads]
+            found.append(self.result(at, some, given))
+        return found
+
+    @staticmethod
+    def numbers(sums: Words, at: int) -> Words:
+        """Return one of the sums of groups: as words if all of them fit, else as objects."""
+        low, high = sums[:, 2 * at], sums[:, 2 * at + 1]
+        if (high == low >> 63).all():
+            return low
+        found: Words = high.astype(object) * (1 << 64) + low.view(np.uint64).astype(object)
+        return found
+
+    def result(self, at: int, some: Some, sums: Sequence[Words]) -> pa.Array:
+        """Return an aggregate of groups; name one whose value its type does not hold."""
+        use, aggregate = self.grouping.uses[at], self.plain.aggregates[at]
+        assert isinstance(aggregate, Linear), "only these are sums"
+        if aggregate.by_column is not None and all(each.dtype == np.int64 for each in sums):
+            return aggregate.by_column(sums)
+        found: list[object] = []
+        for row, state in enumerate(zip(*(each.tolist() for each in sums), strict=True)):
+            try:
+                found.append(aggregate.result(state))
+            except (OverflowError, ZeroDivisionError):
+                (key,) = self.key_words(some.ids[row : row + 1])
+                self.plain.result(key, use, aggregate, state)  # raises, with the group's name
+        return pa.array(found, use.type)
+
+    def key_words(self, ids: Words) -> list[tuple[Word, ...]]:
+        """Return the keys of groups, by which the plain form knows them."""
+        columns = [to_words(normal(each)) for each in self.keys(ids)]
+        return list(zip(*columns, strict=True)) if columns else [()] * len(ids)
+
+    def keys_of(self, words: tuple[Word, ...]) -> list[tuple[Word, ...]]:
+        """Return the keys of the groups that show a row."""
+        some = self.everyone()
+        found = self.shown_some(some)
+        marks = np.ones(found.rows.num_rows, bool)
+        for column, word in zip(found.rows.columns, words, strict=True):
+            known = [each for chunk in column.chunks for each in to_words(chunk)]
+            marks &= np.array([each == word for each in known], bool)
+        return self.key_words(some.ids[found.passing[marks]])
+
+    def values_of(self, key: tuple[Word, ...]) -> Values | None:
+        """Compute a group's aggregates; None if it is not there."""
+        some = self.of_key(key)
+        if some is None:
+            return None
+        return tuple(each[0].as_py() for each in self.results(some))
+
+    def of_key(self, key: tuple[Word, ...]) -> Some | None:
+        """Find a group."""
+        some = self.everyone()
+        for at, known in enumerate(self.key_words(some.ids)):
+            if known == key:
+                return Some(some.ids[at : at + 1], some.sums[at : at + 1])
+        return None
+
+    def states(self) -> dict[tuple[Word, ...], tuple[int, ...]]:
+        """Return the sums of each group."""
+        some = self.everyone()
+        columns = [self.numbers(some.sums, at).tolist() for at in range(self.memory.sums)]
+        return dict(zip(self.key_words(some.ids), zip(*columns, strict=True), strict=True))
+
+    def diff_rows(self, notes: Words) -> DiffRows:
+        """Return the view diff of notes: an update, a birth, a death, or nothing of each."""
+        width = 2 * self.memory.sums
+        old, new = notes[:, 2 : 2 + width], notes[:, 2 + width :]
+        notes = notes[(old != new).any(axis=1)]
+        old, new = notes[:, 2 : 2 + width], notes[:, 2 + width :]
+        came, went = np.flatnonzero(self.is_there(new)), np.flatnonzero(self.is_there(old))
+        ids = notes[:, 1]
+        some = Some(np.concatenate([ids[went], ids[came]]), np.concatenate([old[went], new[came]]))
+        passing, _, rows = self.shown_some(some)
+        before, after = np.full(len(notes), -1), np.full(len(notes), -1)
+        is_old = passing < len(went)
+        before[went[passing[is_old]]] = np.flatnonzero(is_old)
+        after[came[passing[~is_old] - len(went)]] = np.flatnonzero(~is_old)
+        pairs = np.flatnonzero((before >= 0) & (after >= 0))
+        same = pairs[are_alike(rows, before[pairs], after[pairs])]
+        before[same] = after[same] = -1
+        return told(rows, notes[:, 0], before, after)
+
+
+def told(rows: pa.Table, diffs: Words, before: Numbers, after: Numbers) -> DiffRows:
+    """Return pre- and post-images one after the other; a place of -1 has none."""
+    is_pair = (before >= 0) & (after >= 0)
+    places = np.stack([before, after], axis=1)
+    kinds = np.empty_like(places)
+    kinds[:, 0] = np.where(is_pair, CODES["update_preimage"], CODES["delete"])
+    kinds[:, 1] = np.where(is_pair, CODES["update_postimage"], CODES["insert"])
+    marks = places >= 0
+    some = take_rows(rows, places[marks])
+    counts = pa.array(np.ones(some.num_rows, np.int64))
+    of = np.repeat(diffs, 2).reshape(-1, 2)[marks]
+    return DiffRows(
+        beside(some, pa.array(kinds[marks].astype(np.int8)), counts), lambda: pa.array(of)
+    )
+
+
+def are_alike(rows: pa.Table, one: Numbers, other: Numbers) -> Marks:
+    """Mark the pairs of rows that are equal, word by word."""
+    found = np.ones(len(one), bool)
+    for column in rows.columns:
+        words = comparable(column)
+        pair = words.take(pa.array(one)), words.take(pa.array(other))
+        alike = pc.fill_null(pc.equal(*pair), False)
+        both = pc.and_(*(each.is_null() for each in pair))
+        found &= np.asarray(pc.or_(alike, both), bool)
+    return found

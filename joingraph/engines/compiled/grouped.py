@@ -1,0 +1,199 @@
+"""Groups kept by messages: the engine of joined rows tells of every row that changes.
+
+    ops -> run: link or unlink a row, tell of it (maintainers/compiled/messages.py)
+        -> notes of the groups that a base diff touched -> rows of the view diff
+
+No joined row is made. Groups follow from the rows: what cannot be kept up is made anew of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from joingraph.common.errors import CorruptGraph
+from joingraph.engines.compiled.batches import Run
+from joingraph.engines.compiled.engine import CompiledEngine
+from joingraph.engines.contract import Applied, Blocks, Fold, Ready
+from joingraph.engines.grouping import GroupingEngine
+from joingraph.generators.compiled.reads.group_table import GroupTable
+from joingraph.generators.groups import Groups
+from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.memory.groups import NOTES, GroupMemory
+from joingraph.graph.compiled.memory.path_blocks import Paths
+from joingraph.graph.compiled.memory.path_blocks import joined as put_together
+from joingraph.graph.compiled.memory.reserved import Words
+from joingraph.maintainers.compiled.messages import drop_empty, make_groups
+from joingraph.plan.messages import Messages
+from joingraph.plan.model import Plan
+from joingraph.reads.expire import Conditions
+from joingraph.sql.definition import Definition
+from joingraph.tables.batch import Entry
+from joingraph.view_diffs.view_diff import DiffRows
+
+
+class TellingEngine(CompiledEngine):
+    """Keeps joined rows as every engine does, and groups of them that it is told to know."""
+
+    def __init__(
+        self,
+        definition: Definition,
+        plan: Plan,
+        messages: Messages,
+        lookahead: str,
+        key_index: Sequence[str] = (),
+    ) -> None:
+        super().__init__(plan, lookahead, key_index)
+        self.definition, self.messages = definition, messages
+        self.plugs.forgo()
+        self.memory.words[f.LIMIT] = NOTES
+        self.groups: GroupMemory | None = None
+
+    @property
+    def table(self) -> GroupTable:
+        """The groups, made of the rows where they are not known."""
+        self.know_groups()
+        assert self.groups is not None, "they were made"
+        return GroupTable(self.definition, self.groups, self.interner)
+
+    def load(self, entries: Sequence[Entry], *, check: bool = True) -> None:
+        """Insert rows without making view diffs, which are not told of."""
+        self.forget_groups()
+        super().load(entries, check=check)
+
+    def restore(self, blocks: Blocks) -> None:
+        """Bring an empty graph to what was written, which is not told of."""
+        self.forget_groups()
+        super().restore(blocks)
+
+    def forget_groups(self) -> None:
+        """Know no groups: they will be made anew when they are asked for."""
+        self.memory.words[f.GROUPS] = 0
+        self.groups = None
+
+    def know_groups(self) -> None:
+        """Make the groups of all rows, where they are not known."""
+        if self.memory.words[f.GROUPS]:
+            return
+        self.groups = made = GroupMemory(self.plan, self.messages, self.memory)
+        made.make_filled()
+        tells = np.array(made.tells_in_order(), np.int64)
+        make_groups(self.memory.st, made.gd, tells, *made.root_meet())
+
+    def make_room(self, ops: int) -> None:
+        """Make room in the regions for so many ops, or refuse them."""
+        super().make_room(ops)
+        if self.groups is not None:
+            self.groups.make_room(ops)
+
+    def _finish_moves(self) -> None:
+        """Bring to its end a move of memory that an exception has interrupted."""
+        super()._finish_moves()
+        if self.groups is not None:
+            self.groups.finish_move()
+
+    def _block(self) -> Paths:
+        """Take the notes of a block: a column each."""
+        assert self.groups is not None, "only groups make notes"
+        rows, width = int(self.memory.words[f.ROWS]), self.groups.note_words
+        notes = self.groups.notes.words[: rows * width].reshape(rows, width)
+        one = np.zeros(1, np.int64)
+        return Paths([column.copy() for column in notes.T], one, one - 1, one + 1, rows)
+
+    def _linked(self, run: Run, rows: int, cores: int) -> list[range]:
+        """Link nothing to be walked at once: what is told changes the graph."""
+        return []
+
+    def _changes(self, ops: Words, parts: list[Paths]) -> tuple[DiffRows, Fold | None]:
+        """Make view diffs of the notes."""
+        if not parts:
+            return Groups(self.definition).diff_rows([]), None
+        table = self.table
+        columns = put_together(parts, table.memory.note_words).words
+        return table.diff_rows(np.stack(columns, axis=1)), None
+
+    def _end(self, work: Any, ops: Words, matrices: tuple[Words, ...]) -> None:
+        """End a batch, and free the groups that it has emptied."""
+        super()._end(work, ops, matrices)
+        self._drop_empty()
+
+    def undo(self) -> None:
+        """Take back what was done of the last batch, and free the groups that only it had."""
+        super().undo()
+        self._drop_empty()
+
+    def _drop_empty(self) -> None:
+        if self.memory.words[f.GROUPS]:
+            drop_empty(int(self.memory.words[f.GROUPS]))
+
+
+class CompiledGroups(GroupingEngine):
+    """A view that groups, by messages."""
+
+    def __init__(self, definition: Definition, rows: TellingEngine) -> None:
+        super().__init__(definition, rows)
+        self.telling = rows
+
+    @property
+    def groups(self) -> GroupTable:  # type: ignore[override]
+        """The groups, made of the joined rows where they are not known."""
+        return self.telling.table
+
+    def load(self, entries: Sequence[Entry], *, check: bool = True) -> None:
+        """Insert rows without making view diffs; a group must have a value afterwards."""
+        self.rows.load(entries, check=check)
+        if check:
+            self.groups.all_shown()
+
+    def apply(
+        self,
+        entries: Sequence[Entry],
+        *,
+        skip: bool,
+        generate: bool,
+        silent: int = 0,
+        ready: Ready | None = None,
+    ) -> Applied:
+        """Apply a batch; after an exception, `undo` takes back what was done of it."""
+        self._know(wanted=generate)
+        return self.rows.apply(entries, skip=skip, generate=generate, silent=silent, ready=ready)
+
+    def expire(self, conditions: Conditions, *, generate: bool) -> DiffRows:
+        """Delete all base rows that meet the conditions, in every alias named; give view diffs."""
+        self._know(wanted=generate)
+        return self.rows.expire(conditions, generate=generate)
+
+    def _know(self, *, wanted: bool) -> None:
+        """Have groups before a batch that tells what it does to them; no other keeps them up."""
+        if wanted:
+            self.telling.know_groups()
+        else:
+            self.telling.forget_groups()
+
+    def keep(self) -> None:
+        """Keep what was done so far: `undo` does not reach behind it."""
+        self.rows.keep()
+
+    def undo(self) -> None:
+        """Take back what the last call did that changes the graph."""
+        self.rows.undo()
+
+    def restore(self, blocks: Blocks) -> None:
+        """Bring an empty graph to what was written."""
+        self.rows.restore(blocks)
+
+    def stats(self) -> dict[str, Any]:
+        """Return the size of the joined rows' graph, how many groups there are, and their size."""
+        groups = self.groups
+        count = len(groups.everyone().ids)
+        return {**self.rows.stats(), "groups": count, "group_bytes": groups.memory.bytes()}
+
+    def check(self) -> None:
+        """Recompute every invariant, and every message and group, or raise CorruptGraph."""
+        self.rows.check()
+        kept = self.groups.memory.told()
+        self.telling.forget_groups()
+        if self.groups.memory.told() != kept:
+            raise CorruptGraph("a group, or what a vertex is told, is not what the rows make it")

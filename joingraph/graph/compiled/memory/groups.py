@@ -1,0 +1,258 @@
+"""The memory of groups: their table, what vertices are told, notes of what a base diff touched.
+
+    table      | key words | a sum each, two words | note, empty |      as vertex values are kept
+    blocks     a side's sums by the id of the value that it tells       | 2, 13 | 1, 4 | ...
+    notes      | diff | group | sums before | sums now | ...            a block that is taken
+
+All follows from the rows that are joined: it is made anew whenever that is simpler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.layout import slot_words
+from joingraph.graph.compiled.memory.reserved import Region, Words, reserve
+from joingraph.graph.compiled.memory.state import HEAP_WORDS, RECORD_WORDS, GraphMemory
+from joingraph.graph.compiled.memory.tables import Bytes, RecordTable, grown, slots_of
+from joingraph.graph.compiled.vertex_table import INDEX_WORDS
+from joingraph.plan.messages import PATHS, Messages, Term
+from joingraph.plan.model import Plan, Slot
+
+NOTES = 1 << 14  # after which a block is taken, between two base diffs
+FLOATS = {pa.float32().id: f.FLOAT_32, pa.float64().id: f.FLOAT_64}
+KINDS = {"value": f.VALUE, "known": f.KNOWN, "true": f.TRUE}
+OWN_REGIONS = 4  # records, index, notes, groups that may be empty; then a block each kept side
+
+
+class GroupMemory(RecordTable):
+    """The groups of one view over the memory of its joined rows; kernels take `gd`."""
+
+    def __init__(self, plan: Plan, messages: Messages, memory: GraphMemory) -> None:
+        self.plan, self.messages, self.memory = plan, messages, memory
+        links = [alias.links for alias in memory.layout.aliases]
+        self.kept = [
+            number
+            for number, told in enumerate(messages.tells)
+            if told.up is not None and (len(links[number]) > 1 or told.parts != (PATHS,))
+        ]
+        keys = [word for slot in messages.keys for word in self.key_words(slot)]
+        self.sums, self.key_count = len(messages.sums), len(keys)
+        self.note_words = 2 + 4 * self.sums
+        size = len(Description(self, 0, keys).words)
+        self.description = reserve(size)
+        made = Description(self, self.gd, keys)
+        self.description.words[:size] = made.words
+        place = self.key_count + 2 * self.sums + 2
+        most = [RECORD_WORDS, INDEX_WORDS, HEAP_WORDS, RECORD_WORDS]
+        stride = 4 if place <= 4 else -(-place // 8) * 8
+        super().__init__(self.key_count, stride, [*most, *[RECORD_WORDS] * len(self.kept)])
+
+    @property
+    def gd(self) -> int:
+        """The address of the descriptor."""
+        return self.description.address
+
+    @property
+    def words(self) -> Words:
+        """The words of the descriptor."""
+        return self.description.words
+
+    @property
+    def notes(self) -> Region:
+        """The region of notes."""
+        return self.area.regions[2]
+
+    def key_words(self, slot: Slot) -> list[tuple[int, int, int]]:
+        """Say where a path has the words of a part of the key: source, word, which float."""
+        return [(*each, FLOATS.get(slot.stored.id, 0)) for each in self.places(slot)]
+
+    def places(self, slot: Slot) -> list[tuple[int, int]]:
+        """Say where a path has the words of a slot: source and word."""
+        layout = self.memory.layout
+        return slot_words(self.plan, len(layout.vertices), layout.aliases, slot)
+
+    def up_of(self, alias: int) -> int:
+        """Return the vertex that an alias tells."""
+        vertex = self.messages.tells[alias].up
+        assert vertex is not None, "the root tells no vertex"
+        return vertex
+
+    def tells_in_order(self) -> list[int]:
+        """List where aliases are described that keep what they tell, sides first, then the root."""
+        base = self.gd + 8 * f.GROUPS_WORDS
+        wanted = [each for each in self.messages.order if each in self.kept]
+        if self.messages.root is not None:
+            wanted.append(self.messages.root)
+        return [base + 8 * f.TELL_WORDS * alias for alias in wanted]
+
+    def root_meet(self) -> tuple[int, int]:
+        """Return where a root that is a vertex is described, and its table; or 0 and 0."""
+        if self.messages.root is not None:
+            return 0, 0
+        tells = f.GROUPS_WORDS + len(self.messages.tells) * f.TELL_WORDS
+        vertex = self.messages.root_vertex
+        address = self.gd + 8 * (tells + vertex * f.MEET_WORDS)
+        return address, self.memory.vertex(vertex).ctypes.data
+
+    def told(self) -> tuple[dict[tuple[int, ...], tuple[int, ...]], list[list[int]]]:
+        """Return the sums of each group by the words of its key, and what vertices are told."""
+        vd, keys = self.state, self.key_count
+        stride = int(vd[f.V_STRIDE])
+        records = self.area.regions[0].words[: stride * int(vd[f.V_NEXT])].reshape(-1, stride)
+        ends = [keys, keys + 2 * self.sums]
+        rows = [(tuple(row[: ends[0]]), tuple(row[ends[0] : ends[1]])) for row in records.tolist()]
+        groups = {key: sums for key, sums in rows if any(sums[:2])}
+        blocks = [
+            block.words[: 2 * len(self.messages.tells[alias].parts) * self.told_values(alias)]
+            for alias, block in zip(self.kept, self.area.regions[OWN_REGIONS:], strict=True)
+        ]
+        return groups, [block.tolist() for block in blocks]
+
+    def most_groups(self, ops: int) -> int:
+        """Bound how many groups there are while the next ops are carried out."""
+        root = self.messages.root
+        if root is not None:
+            return int(self.memory.alias(root)[f.A_ROWS]) + ops + 1
+        return int(self.memory.vertex(self.messages.root_vertex)[f.V_NEXT]) + ops + 1
+
+    def needed(self, ops: int) -> list[int]:
+        """Bound the bytes that each region needs for the next ops."""
+        vd, most = self.state, self.most_groups(ops)
+        records = max(int(vd[f.V_NEXT]), most)
+        blocks = [
+            16 * len(self.messages.tells[alias].parts) * (self.told_values(alias) + ops)
+            for alias in self.kept
+        ]
+        return [
+            8 * records * int(vd[f.V_STRIDE]),
+            16 * grown(slots_of(vd), most),
+            8 * self.note_words * (NOTES + most),
+            8 * records,
+            *blocks,
+        ]
+
+    def told_values(self, alias: int) -> int:
+        """Return how many ids the values have that an alias tells."""
+        return int(self.memory.vertex(self.up_of(alias))[f.V_NEXT])
+
+    def used(self) -> list[Bytes]:
+        """Return which bytes of each region are filled between two batches."""
+        blocks = [
+            (0, 16 * len(self.messages.tells[alias].parts) * self.told_values(alias))
+            for alias in self.kept
+        ]
+        return [*super().used(), (0, 0), (0, 0), *blocks]
+
+    def find_regions(self) -> None:
+        """Write where the regions lie."""
+        super().find_regions()
+        regions, words = self.area.regions, self.words
+        words[f.G_TABLE] = self.descriptor.address
+        words[f.G_NOTES], words[f.G_EMPTY] = regions[2].address, regions[3].address
+        for alias, block in zip(self.kept, regions[OWN_REGIONS:], strict=True):
+            words[f.GROUPS_WORDS + alias * f.TELL_WORDS + f.N_BLOCK] = block.address
+
+    def make_room(self, ops: int) -> None:
+        """Make room for so many ops and for taking them back; between batches."""
+        self.area.prepare(ops, self.needed)
+        self.finish_move()
+
+    def bytes(self) -> int:
+        """Return how many bytes groups and messages take."""
+        return sum(size for _, size in self.used())
+
+
+class Description:
+    """The words that tell kernels who tells whom, for a place where they will lie."""
+
+    def __init__(
+        self, groups: GroupMemory, base: int, keys: Iterable[tuple[int, int, int]]
+    ) -> None:
+        self.groups, self.base, self.messages = groups, base, groups.messages
+        tells, meets = self.messages.tells, self.messages.meets
+        fixed = len(tells) * f.TELL_WORDS + len(meets) * f.MEET_WORDS
+        self.words = [0] * (f.GROUPS_WORDS + fixed)
+        key_at = self.add([word for key in keys for word in key])
+        fields = {
+            f.G_SUMS: groups.sums,
+            f.G_STATE: groups.key_count,
+            f.G_NOTE_WORDS: groups.note_words,
+            f.G_KEYS: key_at,
+            f.G_KEY: self.add([0] * max(1, groups.key_count)),
+            f.G_TELLS: self.tell_at(0),
+        }
+        for field, word in fields.items():
+            self.words[field] = word
+        for number in range(len(tells)):
+            self.describe_tell(number)
+        for number in range(len(meets)):
+            self.describe_meet(number)
+
+    def add(self, words: Iterable[int]) -> int:
+        """Add some words; gives where they lie."""
+        start = len(self.words)
+        self.words += words
+        return self.base + 8 * start
+
+    def tell_at(self, alias: int) -> int:
+        """Return where an alias is described."""
+        return self.base + 8 * (f.GROUPS_WORDS + alias * f.TELL_WORDS)
+
+    def meet_at(self, vertex: int) -> int:
+        """Return where a vertex is described."""
+        return self.tell_at(len(self.messages.tells)) + 8 * vertex * f.MEET_WORDS
+
+    def describe_tell(self, number: int) -> None:
+        """Write what an alias tells."""
+        told, memory = self.messages.tells[number], self.groups.memory
+        links = memory.layout.aliases[number].links
+        below = [at for at, link in enumerate(links) if link.vertex != told.up]
+        ends = [sum(len(part) for part in told.own[:at]) for at in range(len(told.own) + 1)]
+        terms = [word for part in told.own for term in part for word in self.term(term)]
+        pairs = [word for at in below for word in (at, self.meet_at(links[at].vertex))]
+        fields = {
+            f.N_ALIAS: memory.alias(number).ctypes.data,
+            f.N_PARTS: len(told.parts),
+            f.N_LINK: next((at for at, link in enumerate(links) if link.vertex == told.up), 0),
+            f.N_MEET: 0 if told.up is None else self.meet_at(told.up),
+            f.N_OWN: self.add(ends),
+            f.N_TERMS: self.add(terms),
+            f.N_BELOW: len(below),
+            f.N_BELOWS: self.add(pairs),
+            f.N_PICKS: self.add(pick for picks in told.below for pick in picks),
+            f.N_VECTOR: self.add([0] * (2 * len(told.parts))),
+        }
+        self.fill(self.tell_at(number), fields)
+
+    def term(self, term: Term) -> list[int]:
+        """Describe a term; of a value of two words, the last one tells whether it is NULL."""
+        places, kind = self.groups.places(term.slot), KINDS[term.kind]
+        if len(places) > 1 and term.kind == "value":
+            kind = f.WIDE_VALUE
+        source, word = places[-1 if term.kind == "known" else 0]
+        return [kind, source, word, int(term.slot.vertex is None)]
+
+    def describe_meet(self, number: int) -> None:
+        """Write what a vertex is told."""
+        meet = self.messages.meets[number]
+        fields = {
+            f.M_PARTS: len(meet.parts),
+            f.M_SIDES: self.add(map(self.tell_at, meet.sides)),
+            f.M_SIDE_COUNT: len(meet.sides),
+            f.M_PICKS: self.add(pick for picks in meet.told for pick in picks),
+            f.M_VECTOR: self.add([0] * (2 * len(meet.parts))),
+        }
+        if meet.top is not None:
+            links = self.groups.memory.layout.aliases[meet.top].links
+            fields[f.M_TOP] = self.tell_at(meet.top)
+            fields[f.M_TOP_LINK] = [link.vertex for link in links].index(number)
+        self.fill(self.meet_at(number), fields)
+
+    def fill(self, address: int, fields: dict[int, int]) -> None:
+        """Write the fields of a description."""
+        for field, word in fields.items():
+            self.words[(address - self.base) // 8 + field] = word

@@ -1,0 +1,140 @@
+"""Groups kept by messages against groups of the joined rows: random views, every batch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import pytest
+
+import joingraph as jg
+from joingraph.engines.compiled.grouped import CompiledGroups
+from joingraph.plan.messages import messages_of
+from joingraph.view_diffs.view_diff import ViewDiff
+from tests.test_groups import KEYS, TABLES, drawn_row
+
+SOURCES = {
+    "t": "t",
+    "f, r": "f r",
+    "f JOIN t ON f.a = t.a": "f t",
+    "f JOIN t ON f.a = t.a JOIN r ON r.id = t.id": "f t r",
+    "t JOIN t u ON t.a = u.id JOIN f ON f.a = u.a": "t f",
+    "t JOIN r ON r.id = t.id JOIN f ON f.a = t.a JOIN f g ON g.a = t.a": "t r f",
+    "f JOIN t ON f.a = t.a JOIN t u ON u.id = t.id JOIN r ON r.id = u.a": "f t r",
+}
+ARGUMENTS = {"f": ("f.a",), "t": ("t.s", "t.d", "t.s + 1", "t.id"), "r": ("r.n",)}
+USES = (
+    *("COUNT(*)", "COUNT({0})", "SUM({0})", "AVG({0})", "VAR_POP({0})", "COUNT_IF({0} > 1)"),
+    *("COVAR_POP({0}, {1})", "BOOL_AND({0} > 1)", "COUNT(1)"),
+)
+ABSENT: dict[str, tuple[Any, ...]] = {
+    "f": (77, "zz", 7.5),
+    "t": (77, 77, 77, Decimal("7.77"), 7.5, "zz"),
+    "r": (77, 77),
+}
+Batch = list[tuple[Any, ...]]
+Held = dict[str, list[tuple[Any, ...]]]
+
+
+def drawn_view(chance: Random) -> tuple[jg.View, tuple[str, ...]]:
+    """Draw a view whose aggregates are sums, grouped by columns of one table; and its tables."""
+    source = chance.choice(list(SOURCES))
+    tables = tuple(SOURCES[source].split())
+    known = KEYS[chance.choice(tables)]
+    keys = chance.sample(known, min(len(known), chance.choice((0, 1, 1, 2))))
+
+    def argument() -> str:
+        return chance.choice(ARGUMENTS[chance.choice(tables)])
+
+    uses = []
+    for _ in range(chance.choice((0, 1, 2, 3)) if keys else 2):
+        use = chance.choice(USES).format(argument(), argument())
+        uses.append(use + (f" FILTER (WHERE {argument()} > 1)" if chance.random() < 0.25 else ""))
+    columns = ", ".join(f"{each} AS c{at}" for at, each in enumerate((*keys, *uses)))
+    by = f" GROUP BY {', '.join(keys)}" if keys else ""
+    having = " HAVING COUNT(*) > 2" if keys and chance.random() < 0.3 else ""
+    sql = f"SELECT {columns} FROM {source}{by}{having}"
+    return jg.View(sql, TABLES, dialect="duckdb"), tables
+
+
+def drawn_batch(chance: Random, tables: tuple[str, ...], held: Held) -> Batch:
+    """Draw diffs over what base tables hold, and change that."""
+    batch: Batch = []
+    for _ in range(chance.choice((1, 2, 5, 20))):
+        table, kind = chance.choice(tables), chance.random()
+        rows, fresh = held[table], drawn_row(chance, table)
+        if kind < 0.55 or not rows:
+            batch.append(("insert", table, [fresh]))
+            rows.append(fresh)
+            continue
+        old = rows.pop(chance.randrange(len(rows)))
+        if kind < 0.8:
+            batch.append(("delete", table, [old]))
+            continue
+        new = (*old[:-1], fresh[-1]) if chance.random() < 0.5 else fresh
+        batch.append(("update", table, [old], [new]))
+        rows.append(new)
+    return batch
+
+
+def bag(rows: object) -> Counter[str]:
+    assert isinstance(rows, list)
+    return Counter(map(repr, rows))
+
+
+def both(one: jg.JoinGraph, other: jg.JoinGraph, do: Callable[[jg.JoinGraph], ViewDiff]) -> None:
+    """Do the same to two graphs, and compare what it did."""
+    mine, theirs = do(one), do(other)
+    assert bag(mine.rows()) == bag(theirs.rows())
+    assert bag(mine.net()) == bag(theirs.net())
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_messages_give_the_groups_that_the_joined_rows_give(seed: int) -> None:
+    chance = Random(seed)
+    view, tables = drawn_view(chance)
+    mode = chance.choice(("exact", "none", "local", "global"))
+    one = jg.JoinGraph(view, lookahead=mode)
+    other = jg.JoinGraph(view, engine="reference")
+    assert isinstance(one.engine, CompiledGroups), view.sql
+    first = view.plan.aliases[0]
+    keeps_rows = any(first.keys)  # else no row is known from another
+    held: Held = {table: [] for table in TABLES}
+    if chance.random() < 0.5:
+        held.update({table: [drawn_row(chance, table) for _ in range(20)] for table in tables})
+        for graph in (one, other):
+            graph.load(held)
+    for _ in range(12):
+        before = {table: list(rows) for table, rows in held.items()}
+        batch, how = drawn_batch(chance, tables, held), chance.randrange(6)
+        if how == 0:
+            both(one, other, lambda graph, batch=batch: graph.what_if(batch))
+            held = before
+        elif how == 1 and keeps_rows:
+            for graph in (one, other):
+                with pytest.raises(jg.DiffError, match="there is no row"):
+                    graph.apply([*batch, ("delete", tables[0], [ABSENT[tables[0]]])])
+            held = before
+        elif how == 2:
+            for graph in (one, other):
+                graph.maintain_only = True
+                graph.apply(batch)
+                graph.maintain_only = False
+        else:
+            both(one, other, lambda graph, batch=batch: graph.apply(batch))
+        assert bag(one.scan().read_all().to_pylist()) == bag(other.scan().read_all().to_pylist())
+        one.check()
+
+
+def test_what_has_no_sums_needs_the_joined_rows() -> None:
+    for sql in (
+        "SELECT f.fan, MAX(t.s) AS m FROM f JOIN t ON f.a = t.a GROUP BY f.fan",
+        "SELECT f.fan, t.txt FROM f JOIN t ON f.a = t.a GROUP BY f.fan, t.txt",
+        "SELECT f.fan, COUNT(*) AS n FROM f JOIN t ON f.a = t.a AND f.w < t.x GROUP BY f.fan",
+    ):
+        view = jg.View(sql, TABLES, dialect="duckdb")
+        assert view.definition.grouping is not None
+        assert messages_of(view.plan, view.definition.grouping) is None

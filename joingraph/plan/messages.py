@@ -150,7 +150,9 @@ def monomials_of(plan: Plan, grouping: Grouping, use: Use) -> list[tuple[Part, i
     values = [output.value for output in grouping.joined.output]
     parts = []
     for monomial in found.monomials:
-        wanted = [(values[use.columns[each.argument]], each.kind) for each in monomial]
+        wanted: list[tuple[Expression, Kind]] = [
+            (values[use.columns[each.argument]], each.kind) for each in monomial
+        ]
         if use.condition is not None:
             wanted.append((values[use.condition], "true"))
         part = part_of(plan, wanted)

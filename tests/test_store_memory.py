@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import joingraph as jg
+from joingraph.graph.compiled.memory.tables import slots_of
 
 VIEW = jg.View(
     "SELECT F.fan, T.text FROM follower F JOIN tweet T ON F.author = T.author",
@@ -157,3 +159,35 @@ def test_a_process_grows_by_little_more_than_the_limit() -> None:
         cwd=ROOT, capture_output=True, text=True, check=True, timeout=300,
     )  # fmt: skip
     assert 0.4 < float(done.stdout) < 1.1
+
+
+KEYED = jg.View(
+    "SELECT F.fan, T.text FROM follower F JOIN tweet T ON F.author = T.author",
+    {
+        "follower": "CREATE TABLE follower (author BIGINT, fan BIGINT)",
+        "tweet": "CREATE TABLE tweet (author BIGINT, id BIGINT PRIMARY KEY, text STRING)",
+    },
+)
+WAYS: dict[str, tuple[int, Callable[[jg.JoinGraph, pa.Table], object]]] = {
+    "calls": (500, lambda graph, rows: graph.apply([("insert", "tweet", rows)])),
+    "blocks": (900, lambda graph, rows: graph.apply((("insert", "tweet", rows),))),
+    "streams": (900, lambda graph, rows: [*graph.stream([("insert", "tweet", rows)])]),
+    "loads": (10_000, lambda graph, rows: graph.load({"tweet": rows})),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_tables_that_were_outgrown_take_no_memory(way: str) -> None:
+    graph = jg.JoinGraph(KEYED, key_index=["tweet"])
+    graph.load({"tweet": tweets(0, 170_000)})
+    count, take = WAYS[way]
+    for first in range(170_000, 180_000, count):
+        take(graph, tweets(first, count))
+    engine = graph.engine
+    tables = [(each.state, each.area.regions[1]) for each in engine.keys.of.values()]
+    tables += [(engine.interner.state, engine.interner.area.regions[1])]
+    tables += [(engine.memory.vertex(n), each) for n, each in enumerate(engine.memory.indexes)]
+    assert len(tables) == 3
+    for state, index in tables:  # an index of so many slots lies so many behind the start
+        assert slots_of(state) == 1 << 19
+        assert not index.words[: slots_of(state)].any(), "pages given back read as zero"

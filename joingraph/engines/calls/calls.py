@@ -290,5 +290,5 @@ class Calls:
         for table in self.base_rows.values():
             if table is not None:
                 table.note(self.engine.plugs)
-        self.engine.memory.release()
+        self.engine.release()
         self.memory.shrink()

@@ -91,6 +91,7 @@ class Carrying:
         self.cores = Cores(self.memory)
         self.work = Work(is_whole=True)
         self._under_way: Run | None = None
+        self._unlooked = 0  # ops since it was looked whether tables were outgrown
 
     def compile(self, progress: Progress) -> None:
         """Compile all of the view's own kernels now, and use them from here on."""
@@ -113,9 +114,15 @@ class Carrying:
     def _end(self, work: Work, ops: Words, matrices: tuple[Words, ...]) -> None:
         """End a batch: bring up to date what is derived from its rows."""
         self._note_once(work, ops, matrices)
-        if len(ops) >= MANY_OPS:
-            self.memory.release()
+        self._unlooked += len(ops)
+        if self._unlooked >= MANY_OPS:
+            self._unlooked = 0
+            self.release()
         work.is_whole = True
+
+    def release(self) -> None:
+        """Give back the memory of tables that have been outgrown."""
+        self.memory.release()
 
     def _note_once(self, work: Work, ops: Words, matrices: tuple[Words, ...]) -> None:
         """Keep up what is derived from the rows; an interrupt leaves it made in part."""

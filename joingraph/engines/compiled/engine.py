@@ -102,10 +102,10 @@ class CompiledEngine(Indexed):
             if left:
                 others = feed.only([feed.parts[number] for number in left])
                 self._carry_out(others.ops, feed.matrices, generate=False)
-            self.memory.release()
             if self.has_indexes:
                 work.noted = IN_PART
                 self._note(feed.ops, feed.matrices)
+            self.release()
         work.noted = ALL if self.has_indexes else NOTHING
         if check and (found := new_unanswered(self.starts, new, work.fresh)):
             raise refused_load(self.plan, entries, found)
@@ -334,7 +334,7 @@ class CompiledEngine(Indexed):
                     if left:
                         self._carry_out(ops, (rows,), generate=False)
                     self._note(ops, (rows,))
-                self.memory.release()
+                self.release()
 
     def scan(self) -> Iterator[pa.RecordBatch]:
         """Read the whole view, starting from the vertex with the fewest values."""

@@ -73,6 +73,13 @@ class Indexed(Carrying):
                     rows = rows_of(pick(ops, index.alias), self.layout, index.alias, post=is_post)
                     index.note(rows, come=is_post)
 
+    def release(self) -> None:
+        """Give back the memory of tables that have been outgrown, of texts and keys, too."""
+        super().release()
+        self.interner.release()
+        for table in self.keys.of.values():
+            table.release()
+
     def _note_anew(self) -> None:
         """Make the declared indexes anew, as it is not known how far they were brought."""
         self.keys.clear()

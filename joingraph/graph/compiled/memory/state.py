@@ -20,7 +20,13 @@ from joingraph.graph.compiled.memory.blocks import Filling, pool
 from joingraph.graph.compiled.memory.growth import needed, nodes_of, shift_lists
 from joingraph.graph.compiled.memory.regions import Regions
 from joingraph.graph.compiled.memory.reserved import Region, Words, reserve
-from joingraph.graph.compiled.memory.tables import Bytes, place_table, slots_of, table_used
+from joingraph.graph.compiled.memory.tables import (
+    Bytes,
+    place_table,
+    release_outgrown,
+    slots_of,
+    table_used,
+)
 from joingraph.graph.compiled.vertex_table import FIRST_INDEX, INDEX_WORDS
 from joingraph.plan.program import Enter, Program, Weigh
 
@@ -131,10 +137,8 @@ class GraphMemory:
             self.places.release(2 * self._places, 2 * capacity)
             self._places = capacity
         for number, index in enumerate(self.indexes):
-            capacity = slots_of(self.vertex(number))
-            if capacity > self._capacities[number]:
-                index.release(self._capacities[number], capacity)
-                self._capacities[number] = capacity
+            before = self._capacities[number]
+            self._capacities[number] = release_outgrown(self.vertex(number), index, before)
 
     def walk_words(self) -> dict[int, int]:
         """Return how many words a walk writes to, by the word of the state that tells where."""

@@ -47,6 +47,14 @@ def place_table(vd: Words, records: Region, index: Region) -> None:
     vd[f.V_INDEX] = index.address + 8 * slots_of(vd)
 
 
+def release_outgrown(vd: Words, index: Region, slots: int) -> int:
+    """Give back the indexes that a table has outgrown since it had so many slots; gives its own."""
+    now = slots_of(vd)
+    if now > slots:
+        index.release(slots, now)
+    return now
+
+
 class RecordTable:
     """A table with regions of its own, and perhaps others; `state` is its descriptor."""
 
@@ -73,6 +81,11 @@ class RecordTable:
     def find_regions(self) -> None:
         """Write where the regions lie."""
         place_table(self.state, *self.area.regions[:2])
+        self._slots = slots_of(self.state)
+
+    def release(self) -> None:
+        """Give back the memory of indexes that have been outgrown."""
+        self._slots = release_outgrown(self.state, self.area.regions[1], self._slots)
 
     def finish_move(self) -> None:
         """Bring a move to other regions to its end; called again, do it anew."""

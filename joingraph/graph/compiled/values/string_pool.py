@@ -130,10 +130,8 @@ class Interner(RecordTable):
         starts, valid, run = pieces_of(column)
         found = np.full(len(column), f.NULL_WORD, np.int64)
         self.make_room(int(starts[-1] - starts[0]), len(column))
-        slots = self.filling[0]
         self.call(intern_all, (starts, valid, run, found), len(column))
-        if self.filling[0] > slots:
-            self.area.regions[1].release(slots, self.filling[0])  # tables that were outgrown
+        self.release()
         return found
 
     @property

@@ -194,3 +194,45 @@ SELECT newid() AS id FROM tweet
 line 1, column 8: newid() is not taken: a view must be a function of its tables, and this changes with no diff; store the value in a column of a table.
   SELECT newid() AS id FROM tweet
          ^
+
+==== postgres
+SELECT text FROM tweet JOIN retweet r USING (tweetId) WHERE r.at + INTERVAL '1 day 04:05' > r.at
+----
+line 1, column 68: INTERVAL '1 day 04:05' is not taken: an interval is a whole number of one unit, such as INTERVAL '90' MINUTE.
+  tweet JOIN retweet r USING (tweetId) WHERE r.at + INTERVAL '1 day 04:05' > r.at
+                                                    ^
+
+==== duckdb
+SELECT text FROM tweet JOIN retweet r USING (tweetId) WHERE r.at + INTERVAL '1 day ago' < r.at
+----
+line 1, column 68: INTERVAL '1 day ago' is not taken: an interval is a whole number of one unit, such as INTERVAL '90' MINUTE.
+  tweet JOIN retweet r USING (tweetId) WHERE r.at + INTERVAL '1 day ago' < r.at
+                                                    ^
+
+==== postgres
+SELECT r.at + INTERVAL '1' DAY TO HOUR AS late FROM retweet r
+----
+line 1, column 15: INTERVAL '1' DAY TO HOUR is not taken: an interval is a whole constant of WEEK, DAY, HOUR, MINUTE, SECOND.
+  SELECT r.at + INTERVAL '1' DAY TO HOUR AS late FROM retweet r
+                ^
+
+==== postgres
+SELECT r.at + INTERVAL '²' DAY AS late FROM retweet r
+----
+line 1, column 15: INTERVAL '²' is not taken: an interval is a whole number of one unit, such as INTERVAL '90' MINUTE.
+  SELECT r.at + INTERVAL '²' DAY AS late FROM retweet r
+                ^
+
+==== postgres
+SELECT r.at + INTERVAL '99999999999999999999' DAY AS late FROM retweet r
+----
+line 1, column 15: INTERVAL '99999999999999999999' DAY is not taken: an interval is a whole constant of WEEK, DAY, HOUR, MINUTE, SECOND.
+  SELECT r.at + INTERVAL '99999999999999999999' DAY AS late FROM retweet r
+                ^
+
+==== duckdb
+SELECT r.at + INTERVAL 999999999999 WEEK AS late FROM retweet r
+----
+line 1, column 8: r.at + INTERVAL '999999999999' WEEK is not taken: the interval is too long.
+  SELECT r.at + INTERVAL 999999999999 WEEK AS late FROM retweet r
+         ^

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 from sqlglot import exp
 
@@ -12,6 +14,7 @@ from joingraph.sql.functions.binding import (
     Binder,
     Rule,
     call,
+    fits,
     moment,
     only,
     refused,
@@ -29,6 +32,7 @@ _MICROS = {
     "SECOND": _SECOND,
 }
 _DAYS = {"WEEK": 7, "DAY": 1}
+_COUNT = re.compile(r"-?[0-9]{1,18}")
 _FIELDS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 
 
@@ -152,21 +156,29 @@ def moved(
     if bind.dialect == "spark" and subject.type == DATE:
         if unit not in _DAYS:
             raise by_session(node)
-        return call("add_days", DATE, subject, Literal(count * _DAYS[unit], pa.int64()))
+        return call("add_days", DATE, subject, _length(node, count * _DAYS[unit], pa.int64()))
     if subject.type not in (DATE, TIMESTAMP) and unit in _DAYS:
         raise by_session(node)
     if subject.type == DATE:
         subject = settle(subject, TIMESTAMP)
-    return call("add_micros", subject.type, subject, Literal(count * _MICROS[unit], pa.int64()))
+    length = _length(node, count * _MICROS[unit], pa.int64())
+    return call("add_micros", subject.type, subject, length)
+
+
+def _length(node: exp.Expr, units: int, type: pa.DataType) -> Literal:
+    """Return the length of an interval as a constant, or refuse one that its type does not hold."""
+    if not fits(units, type):
+        raise refused(node, "the interval is too long")
+    return Literal(units, type)
 
 
 def interval_length(interval: exp.Interval) -> tuple[str, int]:
     """Read the unit and the count of an interval."""
     only(interval, "this", "unit")
     unit, count = interval.args.get("unit"), interval.args.get("this")
-    name = unit.name.upper() if isinstance(unit, exp.Expr) else ""
+    name = unit.name.upper() if isinstance(unit, exp.Var) else ""  # none for YEAR TO MONTH
     digits = count.name if isinstance(count, exp.Literal) else ""
-    if name not in _MICROS or not digits.removeprefix("-").isdigit():
+    if name not in _MICROS or not _COUNT.fullmatch(digits):
         raise refused(interval, f"an interval is a whole constant of {', '.join(_MICROS)}")
     return name, int(digits)
 

@@ -15,6 +15,7 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import cache
+from itertools import pairwise
 
 from sqlglot import Dialect, exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
@@ -33,6 +34,7 @@ REREAD_MAX = 10_000  # words read again, besides as many as there are: 0.1 s; fe
 
 NUMBER_CHARS_MAX = 1_000  # of one number; a DOUBLE written out has up to 770 that count
 LONE = re.compile("[\ud800-\udfff]")
+_INTERVAL = re.compile(r"\s*-?[0-9.]+\s*([a-zA-Z]+\s*)?")
 
 _OPENERS = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _STARTS = {
@@ -148,6 +150,7 @@ def _parse(sql: str, dialect: str, part: type[exp.Expr] | None = None) -> list[e
             _check_start(tokens, sql)
         _check_nesting(tokens)
         _check_numbers(tokens, sql)
+        _check_intervals(tokens, sql)
         parser = _bounded(known.parser_class)(dialect=known)
         if part is None:
             _check_join_conditions(tokens, sql)
@@ -236,6 +239,16 @@ def _check_numbers(tokens: list[Token], sql: str) -> None:
         if token.token_type == TokenType.NUMBER and len(token.text) > NUMBER_CHARS_MAX:
             sentence = f"a number has {len(token.text):,} digits; at most {NUMBER_CHARS_MAX:,}"
             raise ViewError(pointed(sentence + " are taken", sql, token.start))
+
+
+def _check_intervals(tokens: list[Token], sql: str) -> None:
+    """Refuse INTERVAL '1 day 04:05' and '1 day ago', of which sqlglot reads the day alone."""
+    for interval, token in pairwise(tokens):
+        kinds = interval.token_type, token.token_type
+        if kinds == (TokenType.INTERVAL, TokenType.STRING) and not _INTERVAL.fullmatch(token.text):
+            sentence = f"INTERVAL {short_repr(token.text)} is not taken: an interval is a whole"
+            sentence += " number of one unit, such as INTERVAL '90' MINUTE"
+            raise ViewError(pointed(sentence, sql, interval.start))
 
 
 def _check_join_conditions(tokens: list[Token], sql: str) -> None:

@@ -110,6 +110,7 @@ RIGHT($, 2); REPLACE($, 'a', 'xy'); $ LIKE '%b'; $ LIKE '_'; $ LIKE 'a#_%' ESCAP
 $ ILIKE 'A%'; $ NOT LIKE '%a%'; COALESCE($, $); $ IN ('a', 'é', NULL)
 YEAR(!); MONTH(!); DAY(!); HOUR(t); MINUTE(t); SECOND(t); EXTRACT(YEAR FROM !); ! = !; ! < !
 ! >= '1970-01-01'; d + @; d - @; d - e; ! + INTERVAL 3 DAY; t - INTERVAL 90 MINUTE
+! + INTERVAL 1 MONTH; ! - INTERVAL '13 months'; INTERVAL '-3' QUARTER + !; t - INTERVAL 7 YEARS
 DATE_DIFF('day', !, !); CAST(! AS DATE); GREATEST(d, !)
 """
 SQLITE_COLUMNS = {"i": "INTEGER", "b": "INTEGER", "j": "INTEGER", "k": "INTEGER", "x": "REAL"}

@@ -242,6 +242,11 @@ def moved(rng: random.Random) -> Signature:
     return type, (type, pa.int64())
 
 
+def moved_months(rng: random.Random) -> Signature:
+    type = rng.choice((DATE, TIMESTAMP))
+    return type, (type, pa.int32())
+
+
 WHOLE = (*INTEGERS, BOOL)
 CAST = either(
     into(WHOLE, *INTEGERS, *FLOATS, *DECIMALS),
@@ -330,6 +335,7 @@ SIGNATURES: dict[str, Maker] = {
     **dict.fromkeys(("add_days", "subtract_days"), moved_days),
     "days_between": lambda rng: (rng.choice([pa.int32(), pa.int64()]), (DATE, DATE)),
     "add_micros": moved,
+    "add_months": moved_months,
 }
 
 

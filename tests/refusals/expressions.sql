@@ -212,7 +212,7 @@ line 1, column 68: INTERVAL '1 day ago' is not taken: an interval is a whole num
 ==== postgres
 SELECT r.at + INTERVAL '1' DAY TO HOUR AS late FROM retweet r
 ----
-line 1, column 15: INTERVAL '1' DAY TO HOUR is not taken: an interval is a whole constant of WEEK, DAY, HOUR, MINUTE, SECOND.
+line 1, column 15: INTERVAL '1' DAY TO HOUR is not taken: an interval is a whole constant of YEAR, MONTH, WEEK, DAY, HOUR, MINUTE, SECOND.
   SELECT r.at + INTERVAL '1' DAY TO HOUR AS late FROM retweet r
                 ^
 
@@ -226,7 +226,7 @@ line 1, column 15: INTERVAL '²' is not taken: an interval is a whole number of 
 ==== postgres
 SELECT r.at + INTERVAL '99999999999999999999' DAY AS late FROM retweet r
 ----
-line 1, column 15: INTERVAL '99999999999999999999' DAY is not taken: an interval is a whole constant of WEEK, DAY, HOUR, MINUTE, SECOND.
+line 1, column 15: INTERVAL '99999999999999999999' DAY is not taken: an interval is a whole constant of YEAR, MONTH, WEEK, DAY, HOUR, MINUTE, SECOND.
   SELECT r.at + INTERVAL '99999999999999999999' DAY AS late FROM retweet r
                 ^
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import calendar
 import datetime as dt
 import operator
 from collections.abc import Callable, Collection, Sequence
+from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from joingraph.expressions.functions.arrow import pc
 from joingraph.expressions.functions.by_row import Entry, Maker, Plain, of_one, of_two, within
-from joingraph.expressions.functions.fault import Datum, Fault, Function
+from joingraph.expressions.functions.fault import Datum, Fault, Function, columns
 from joingraph.expressions.order import DAY_MICROSECONDS
 from joingraph.expressions.row_values import EPOCH_DAY
 from joingraph.expressions.tree import Call
 from joingraph.expressions.types import INTEGERS, TIMESTAMP, sql_name
+
+Numbers: TypeAlias = npt.NDArray[np.int64]
 
 _DAYS_OF_YEARS = (-12_687_428, 11_248_737)  # -32767-01-01 and 32767-12-31
 _OUT_OF_RANGE = "the result is out of the range of dates"
@@ -80,6 +86,32 @@ def add_micros(args: Sequence[Datum], type: pa.DataType) -> Datum:
         raise Fault(_OUT_OF_RANGE) from error
 
 
+def add_months(args: Sequence[Datum], type: pa.DataType) -> Datum:
+    """A date or timestamp some months later, on the month's last day if it has no such day."""
+    moments, months = columns(args)
+    unit = 1 if type == pa.date32() else DAY_MICROSECONDS
+    units = moments.view(pa.int32() if unit == 1 else pa.int64()).fill_null(0).to_numpy()
+    days, time = np.divmod(units.astype(np.int64), unit)
+    days = days_moved(days, months.fill_null(0).to_numpy())
+    before = days < 0  # these count back from the next midnight: their own may be out of range
+    gone = pc.or_(moments.is_null(), months.is_null()).to_numpy(zero_copy_only=False)
+    try:
+        midnights = pc.multiply_checked(pa.array(days + before, mask=gone), unit)
+        found = pc.add_checked(midnights, pa.array(time - unit * before))
+        return found.cast(pa.int32() if unit == 1 else pa.int64()).cast(type)
+    except pa.ArrowInvalid as error:
+        raise Fault(_OUT_OF_RANGE) from error
+
+
+def days_moved(days: Numbers, months: Numbers) -> Numbers:
+    """Return the days since 1970 that lie some months later."""
+    month = days.astype("M8[D]").astype("M8[M]")
+    firsts = (month, month + months, month + months + 1)
+    first, there, after = (each.astype("M8[D]").astype(np.int64) for each in firsts)
+    moved: Numbers = there + np.minimum(days - first, after - there - 1)
+    return moved
+
+
 _DATES, _INSTANTS = (pa.date32(),), (TIMESTAMP,)
 
 
@@ -117,6 +149,22 @@ def _second_exact(call: Call) -> Plain | None:
     return (lambda value: value % 60_000_000) if is_exact else None
 
 
+def _day_moved(day: int, months: int) -> int:
+    """Return the day some months later; years beyond Python's are left to the form by column."""
+    date = dt.date.fromordinal(day + EPOCH_DAY)
+    year, month = divmod(12 * date.year + date.month - 1 + months, 12)
+    last = calendar.monthrange(year, month + 1)[1]
+    return dt.date(year, month + 1, min(date.day, last)).toordinal() - EPOCH_DAY
+
+
+def _months_later(call: Call) -> Plain:
+    def of_instant(value: int, months: int) -> int:
+        day, time = divmod(value, DAY_MICROSECONDS)
+        return _day_moved(day, months) * DAY_MICROSECONDS + time
+
+    return _day_moved if call.type == pa.date32() else of_instant
+
+
 def _moved(plain: Plain, units: pa.DataType) -> Maker:
     """Return a sum or difference in the units that a date or timestamp counts.
 
@@ -137,5 +185,6 @@ DATES: dict[str, Entry] = {
     "add_days": Entry(add_days, of_two(_moved(operator.add, pa.int32()))),
     "subtract_days": Entry(subtract_days, of_two(_moved(operator.sub, pa.int32()))),
     "days_between": Entry(days_between, of_two(lambda call: within(operator.sub, call.type))),
+    "add_months": Entry(add_months, of_two(_months_later)),
     "add_micros": Entry(add_micros, of_two(_moved(operator.add, pa.int64()))),
 }

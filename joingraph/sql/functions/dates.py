@@ -32,6 +32,7 @@ _MICROS = {
     "SECOND": _SECOND,
 }
 _DAYS = {"WEEK": 7, "DAY": 1}
+_MONTHS = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
 _COUNT = re.compile(r"-?[0-9]{1,18}")
 _FIELDS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 
@@ -113,13 +114,18 @@ def _without_wrapper(node: exp.Expr) -> exp.Expr:
 
 
 def bind_interval(node: exp.Expr, bind: Binder) -> Expression:
-    """moment + INTERVAL 3 DAY, INTERVAL 3 DAY + moment, moment - INTERVAL 3 DAY."""
+    """moment + INTERVAL 3 DAY, INTERVAL 3 DAY + moment, moment - INTERVAL 3 MONTH."""
+    if bind.dialect == "sqlite":
+        why = "SQLite has no intervals"
+        raise refused(node, why, "declare the view in another dialect, such as duckdb")
     left, right = node.this, node.expression
     if isinstance(left, exp.Interval) and isinstance(node, exp.Add):
         left, right = right, left
-    if not isinstance(right, exp.Interval) or not isinstance(node, exp.Add | exp.Sub):
-        raise refused(node, "an interval is added to or taken from a date or timestamp")
-    unit, count = interval_length(right)
+    is_one = isinstance(right, exp.Interval) and not isinstance(left, exp.Interval)
+    if not is_one or not isinstance(node, exp.Add | exp.Sub):
+        why = "one interval is added to or taken from a date or timestamp"
+        raise refused(node, why, "write d + INTERVAL 14 MONTH")
+    unit, count = interval_length(right, bind)
     if isinstance(node, exp.Sub):
         count = -count
     return moved(node, bind_moment_zoned(left, bind), (unit, count), bind)
@@ -149,18 +155,20 @@ def bind_moment_zoned(node: exp.Expr, bind: Binder) -> Expression:
 def moved(
     node: exp.Expr, subject: Expression, interval: tuple[str, int], bind: Binder
 ) -> Expression:
-    """Move a date or timestamp by some units; in Spark a date moved by days is a date."""
+    """Move a date or timestamp by some units; in Spark a date moved by days or months is a date."""
     unit, count = interval
-    if bind.dialect == "sqlite":
-        raise refused(node, "SQLite has no intervals")
-    if bind.dialect == "spark" and subject.type == DATE:
-        if unit not in _DAYS:
-            raise by_session(node)
-        return call("add_days", DATE, subject, _length(node, count * _DAYS[unit], pa.int64()))
-    if subject.type not in (DATE, TIMESTAMP) and unit in _DAYS:
+    is_of_time = unit not in _DAYS and unit not in _MONTHS
+    is_zoned = subject.type not in (DATE, TIMESTAMP)
+    stays_date = bind.dialect == "spark" and subject.type == DATE
+    if (is_zoned and not is_of_time) or (stays_date and is_of_time):
         raise by_session(node)
-    if subject.type == DATE:
+    if stays_date and unit in _DAYS:
+        return call("add_days", DATE, subject, _length(node, count * _DAYS[unit], pa.int64()))
+    if subject.type == DATE and not stays_date:
         subject = settle(subject, TIMESTAMP)
+    if unit in _MONTHS:
+        months = _length(node, count * _MONTHS[unit], pa.int32())
+        return call("add_months", subject.type, subject, months)
     length = _length(node, count * _MICROS[unit], pa.int64())
     return call("add_micros", subject.type, subject, length)
 
@@ -172,15 +180,18 @@ def _length(node: exp.Expr, units: int, type: pa.DataType) -> Literal:
     return Literal(units, type)
 
 
-def interval_length(interval: exp.Interval) -> tuple[str, int]:
+def interval_length(interval: exp.Interval, bind: Binder) -> tuple[str, int]:
     """Read the unit and the count of an interval."""
     only(interval, "this", "unit")
     unit, count = interval.args.get("unit"), interval.args.get("this")
     name = unit.name.upper() if isinstance(unit, exp.Var) else ""  # none for YEAR TO MONTH
     digits = count.name if isinstance(count, exp.Literal) else ""
-    if name not in _MICROS or not _COUNT.fullmatch(digits):
-        raise refused(interval, f"an interval is a whole constant of {', '.join(_MICROS)}")
-    return name, int(digits)
+    units = [*_MONTHS, *_MICROS]
+    if bind.dialect != "duckdb":
+        units.remove("QUARTER")
+    if name.removesuffix("S") not in units or not _COUNT.fullmatch(digits):
+        raise refused(interval, f"an interval is a whole constant of {', '.join(units)}")
+    return name.removesuffix("S"), int(digits)
 
 
 def bind_date_add(node: exp.Expr, bind: Binder) -> Expression:
@@ -188,14 +199,25 @@ def bind_date_add(node: exp.Expr, bind: Binder) -> Expression:
     amount = node.expression
     if isinstance(amount, exp.Interval) and bind.dialect == "duckdb":
         subject = bind_moment_zoned(node.this, bind)
-        return moved(node, subject, interval_length(amount), bind)
+        return moved(node, subject, interval_length(amount, bind), bind)
     unit = node.args.get("unit")
     if isinstance(amount, exp.Interval) or (unit is not None and unit.name.upper() != "DAY"):
         raise refused(node, "only whole days are added", "write d + INTERVAL …")
-    days = bind.number(amount)
-    if days.type not in INTEGERS or days.type == pa.int64():
-        raise refused(node, f"INT days are needed, this is {sql_name(days.type)}")
-    return call("add_days", DATE, bind_date(node.this, bind), days)
+    return call("add_days", DATE, bind_date(node.this, bind), _int(amount, "days", bind))
+
+
+def bind_add_months(node: exp.Expr, bind: Binder) -> Expression:
+    """ADD_MONTHS(d, 3)."""
+    months = settle(_int(node.expression, "months", bind), pa.int32())
+    return call("add_months", DATE, bind_date(node.this, bind), months)
+
+
+def _int(node: exp.Expr, what: str, bind: Binder) -> Expression:
+    """Bind an INT or a shorter integer."""
+    bound = bind.number(node)
+    if bound.type not in INTEGERS or bound.type == pa.int64():
+        raise refused(node, f"INT {what} are needed, this is {sql_name(bound.type)}")
+    return bound
 
 
 # Where a function is not the dialect's own, or its meaning there is not certain.
@@ -212,5 +234,6 @@ RULES: dict[type[exp.Expr], Rule] = {
         bind_days_between, _TWO_DATES, ("unit", "date_part_boundary"), absent=_NO_DATES
     ),
     exp.TsOrDsAdd: Rule(bind_date_add, _TWO_DATES, ("unit",), absent=_ONLY_SPARK),
+    exp.AddMonths: Rule(bind_add_months, _TWO_DATES, absent=_ONLY_SPARK),
     exp.DateAdd: Rule(bind_date_add, _TWO_DATES, ("unit",), absent=_NO_DATES),
 }

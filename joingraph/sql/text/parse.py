@@ -133,7 +133,7 @@ def binding(sql: object, dialect: str, subject: str = "") -> Generator[None]:
         raise ViewError(f"{subject}{describe(refusal, sql, dialect)}") from None
     except ViewError as error:
         raise ViewError(f"{subject}{error}") from None
-    except RecursionError:
+    except (RecursionError, TokenError):  # sqlglot tokenizes as it writes a node, at any depth
         raise ViewError(f"{subject}{too_deep()}") from None
     finally:
         if enabled:

@@ -276,6 +276,7 @@ def link_node(st: int, ad: int, row: int) -> None:
     for word in range(ld(ad, f.A_PROJECTED)):
         sto(node, 1 + links + word, ld(row, ld(ad, f.A_KEY_WORDS) + word))
     sto(node, 0, f.USED | completed)
+    sto(st, f.LAST_NODE, identity)
     note_appended(st, ad, bound(st, link_of(ad, 0)), ld(node, 1) & f.LOW)
     if ld(st, f.LOOKAHEAD) >= f.GLOBAL:
         missing = links - (completed >> 32)

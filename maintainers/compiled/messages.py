@@ -7,7 +7,10 @@
 
 Sums are linear, so a change alone travels, and what lies beside the way is read, not walked. All
 entries are visited, dead ones too: what a vertex is told must be right when the row comes that
-completes a path. A sum is an integer of 128 bits that wraps: insert and delete cancel exactly.
+completes a path. A sum is an integer that wraps, of a word where it counts paths, of two where it
+adds values: insert and delete cancel exactly.
+
+A row of a root that is an alias has the number of its group, found when the row is linked.
 
 In: an alias' descriptor and a row whose vertex values are bound; plan/messages.py says who tells
 whom, graph/compiled/memory/groups.py where that lies.
@@ -19,6 +22,7 @@ from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.entries import (
     bind,
     bound,
+    group_at,
     identity_at,
     length_at,
     link_of,
@@ -34,40 +38,59 @@ from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.prefetch import op_at
 from joingraph.graph.compiled.vertex_table import drop, put
 
-SUM = 16  # bytes of a sum
-
 
 @kernel
 def tell(st: int, ad: int, row: int, weight: int) -> None:
     """Tell of a row of an alias that came (1) or goes (-1)."""
-    told = ld(ld(st, f.GROUPS), f.G_TELLS) + ld(ad, f.A_NUMBER) * (f.TELL_WORDS * 8)
+    gd = ld(st, f.GROUPS)
+    told = ld(gd, f.G_TELLS) + ld(ad, f.A_NUMBER) * (f.TELL_WORDS * 8)
+    begin_diff(st, gd)
     own_source(st, ad, row)
-    if brought(st, told, weight, 0):
+    record = 0
+    if ld(told, f.N_NUMBERED):
+        record = number_row(st, ad, weight)
+    if not brought(st, told, weight, 0):
+        return
+    if record:
+        touch(st, record, ld(told, f.N_VECTOR))
+    else:
         tell_on(st, told)
+
+
+@small
+def begin_diff(st: int, gd: int) -> None:
+    """Note where the notes of a base diff begin, if it is another one."""
+    diff = ld(op_at(st, ld(st, f.CURSOR)), f.O_DIFF)
+    if diff != ld(gd, f.G_DIFF):
+        sto(gd, f.G_DIFF, diff)
+        sto(gd, f.G_FIRST, ld(gd, f.G_SERIAL) + ld(st, f.ROWS))
 
 
 @kernel
 def tell_on(st: int, told: int) -> int:
     """Add what lies in an alias' vector to its group, or to what its vertex is told; climb on."""
-    if ld(told, f.N_MEET) == 0:
-        touch(st, ld(told, f.N_VECTOR))
+    meet = ld(told, f.N_MEET)
+    if meet == 0:
+        touch(st, group_of(st), ld(told, f.N_VECTOR))
         return 0
     ln = link_of(ld(told, f.N_ALIAS), ld(told, f.N_LINK))
     record = bound(st, ln)
     if ld(told, f.N_BLOCK):
-        add_vector(message_at(told, ln, record), ld(told, f.N_VECTOR), ld(told, f.N_PARTS))
-    meet = ld(told, f.N_MEET)
+        add_vector(message_at(told, ln, record), told)
     if not met(st, meet, record, told):
         return 0
     top = ld(meet, f.M_TOP)
     if top == 0:
-        touch(st, ld(meet, f.M_VECTOR))
+        touch(st, group_of(st), ld(meet, f.M_VECTOR))
         return 0
-    ad = ld(top, f.N_ALIAS)
-    entrance = link_of(ad, ld(meet, f.M_TOP_LINK))
-    for at in range(rows_at(ad, entrance, record)):
-        weight = bind_row(st, ad, ld(meet, f.M_TOP_LINK), record, at)
-        if brought(st, top, weight, meet):
+    ad, link = ld(top, f.N_ALIAS), ld(meet, f.M_TOP_LINK)
+    for at in range(rows_at(ad, link_of(ad, link), record)):
+        weight = bind_row(st, ad, link, record, at)
+        if not brought(st, top, weight, meet):
+            continue
+        if ld(top, f.N_NUMBERED):
+            touch(st, numbered(st, ad), ld(top, f.N_VECTOR))
+        else:
             tell_on(st, top)
     return 0
 
@@ -109,7 +132,7 @@ def brought(st: int, told: int, weight: int, via: int) -> bool:
     Each vertex below tells its part; `via` is the one whose vector holds a change already. False
     if some vertex has no path: then the row brings nothing.
     """
-    ad = ld(told, f.N_ALIAS)
+    ad, vector, sizes = ld(told, f.N_ALIAS), ld(told, f.N_VECTOR), ld(told, f.N_SIZES)
     below, belows = ld(told, f.N_BELOW), ld(told, f.N_BELOWS)
     for place in range(below):
         meet = ld(belows, 2 * place + 1)
@@ -117,20 +140,39 @@ def brought(st: int, told: int, weight: int, via: int) -> bool:
         if meet != via and not met(st, meet, record, 0):
             return False
     for part in range(ld(told, f.N_PARTS)):
-        to = ld(told, f.N_VECTOR) + part * SUM
-        sto(to, 0, weight)
-        sto(to, 1, weight >> 63)
+        to, words = vector + ld(sizes, 2 * part) * 8, ld(sizes, 2 * part + 1)
+        begin_sum(to, words, weight)
         for place in range(below):
-            of = ld(ld(belows, 2 * place + 1), f.M_VECTOR)
-            of += ld(ld(told, f.N_PICKS), part * below + place) * SUM
-            mul128(to, ld(of, 0), ld(of, 1))
+            meet = ld(belows, 2 * place + 1)
+            size = ld(meet, f.M_SIZES) + ld(ld(told, f.N_PICKS), part * below + place) * 16
+            times(to, words, ld(meet, f.M_VECTOR) + ld(size, 0) * 8, ld(size, 1))
         for term in range(ld(ld(told, f.N_OWN), part), ld(ld(told, f.N_OWN), part + 1)):
-            multiply(st, to, ld(told, f.N_TERMS) + term * (f.TERM_WORDS * 8))
+            multiply(st, to, words, ld(told, f.N_TERMS) + term * (f.TERM_WORDS * 8))
     return True
 
 
 @small
-def multiply(st: int, to: int, term: int) -> None:
+def begin_sum(to: int, words: int, number: int) -> None:
+    """Let a sum be a number."""
+    sto(to, 0, number)
+    if words > 1:
+        sto(to, 1, number >> 63)
+
+
+@small
+def times(to: int, words: int, of: int, of_words: int) -> None:
+    """Multiply a sum by another one, which is not wider."""
+    low = ld(of, 0)
+    if words == 1:
+        sto(to, 0, ld(to, 0) * low)
+    elif of_words == 1:
+        mul128(to, low, low >> 63)
+    else:
+        mul128(to, low, ld(of, 1))
+
+
+@small
+def multiply(st: int, to: int, words: int, term: int) -> None:
     """Multiply a sum by what a term takes of a bound row; NULL gives 0."""
     place = ld(st, f.SOURCES) + ld(term, f.T_SOURCE) * 16
     kind, step = ld(term, f.T_KIND), ld(place, 1)
@@ -143,7 +185,13 @@ def multiply(st: int, to: int, term: int) -> None:
         low = high = 0
     elif kind == f.KNOWN or (kind == f.TRUE and low == 1):
         return
+    if words == 1:
+        sto(to, 0, ld(to, 0) * low)
+        return
     mul128(to, low, high)
+    sign = high >> 63
+    sto(term, f.T_LOW, ld(term, f.T_LOW) | (low ^ sign))
+    sto(term, f.T_HIGH, ld(term, f.T_HIGH) | (high ^ sign))
 
 
 @kernel
@@ -154,61 +202,83 @@ def met(st: int, meet: int, record: int, teller: int) -> bool:
     """
     sides, count = ld(meet, f.M_SIDES), ld(meet, f.M_SIDE_COUNT)
     for part in range(ld(meet, f.M_PARTS)):
-        to = ld(meet, f.M_VECTOR) + part * SUM
-        sto(to, 0, 1)
-        sto(to, 1, 0)
+        size = ld(meet, f.M_SIZES) + part * 16
+        to, words = ld(meet, f.M_VECTOR) + ld(size, 0) * 8, ld(size, 1)
+        begin_sum(to, words, 1)
         for side in range(count):
             told, pick = ld(sides, side), ld(ld(meet, f.M_PICKS), part * count + side)
             ln = link_of(ld(told, f.N_ALIAS), ld(told, f.N_LINK))
-            if told == teller:
-                of = ld(told, f.N_VECTOR) + pick * SUM
-                mul128(to, ld(of, 0), ld(of, 1))
-            elif ld(told, f.N_BLOCK):
-                of = message_at(told, ln, record) + pick * SUM
-                mul128(to, ld(of, 0), ld(of, 1))
-            else:
-                mul128(to, length_at(ln, record), 0)
-        if part == 0 and ld(to, 0) == 0 and ld(to, 1) == 0:
+            of, of_size = ld(told, f.N_VECTOR), ld(told, f.N_SIZES) + pick * 16
+            if told != teller:
+                of = message_at(told, ln, record)
+            times(to, words, of + ld(of_size, 0) * 8, ld(of_size, 1))
+        if part == 0 and is_zero(to, words):
             return False
     return True
 
 
 @small
-def message_at(told: int, ln: int, record: int) -> int:
-    """Return where a value keeps what an alias tells it."""
-    return ld(told, f.N_BLOCK) + identity_at(ln, record) * ld(told, f.N_PARTS) * SUM
+def is_zero(of: int, words: int) -> bool:
+    """True if a sum is 0."""
+    return ld(of, 0) == 0 and (words == 1 or ld(of, 1) == 0)
 
 
 @small
-def add_vector(to: int, vector: int, count: int) -> None:
+def message_at(told: int, ln: int, record: int) -> int:
+    """Return where a value has what an alias tells it; where that is a length, a copy of it."""
+    block = ld(told, f.N_BLOCK)
+    if block:
+        return block + identity_at(ln, record) * ld(told, f.N_WORDS) * 8
+    length = ld(told, f.N_VECTOR) + ld(told, f.N_WORDS) * 8
+    begin_sum(length, ld(ld(told, f.N_SIZES), 1), length_at(ln, record))
+    return length
+
+
+@small
+def add_vector(to: int, told: int) -> None:
+    """Add what an alias' vector holds to sums."""
+    add_sums(to, ld(told, f.N_VECTOR), ld(told, f.N_SIZES), ld(told, f.N_PARTS))
+
+
+@small
+def add_sums(to: int, vector: int, sizes: int, parts: int) -> None:
     """Add sums to sums."""
-    for place in range(count):
-        of = vector + place * SUM
-        add128(to + place * SUM, ld(of, 0), ld(of, 1))
+    for part in range(parts):
+        place = ld(sizes, 2 * part) * 8
+        if ld(sizes, 2 * part + 1) == 1:
+            sto(to + place, 0, ld(to + place, 0) + ld(vector + place, 0))
+        else:
+            add128(to + place, ld(vector + place, 0), ld(vector + place, 1))
 
 
 @kernel
-def touch(st: int, vector: int) -> None:
-    """Add sums to the group of the bound path, and note what it was and is."""
+def touch(st: int, record: int, vector: int) -> None:
+    """Add sums to a group, and note what it was and is."""
     gd = ld(st, f.GROUPS)
-    record, sums = group_of(st, gd), ld(gd, f.G_SUMS)
-    states = record + ld(gd, f.G_STATE) * 8
-    mark = states + sums * SUM
-    note = 0 if ld(st, f.SILENT) else noted(st, gd, record, states, mark)
-    add_vector(states, vector, sums)
+    states, words = record + ld(gd, f.G_STATE) * 8, ld(gd, f.G_WORDS)
+    note = 0 if ld(st, f.SILENT) else noted(st, gd, record, states)
+    add_sums(states, vector, ld(gd, f.G_SIZES), ld(gd, f.G_PARTS))
     if note:
-        for word in range(2 * sums):
-            sto(note, 2 + 2 * sums + word, ld(states, word))
-    if ld(states, 0) == 0 and ld(states, 1) == 0 and ld(mark, 1) == 0:
-        sto(mark, 1, 1)
+        for word in range(words):
+            sto(note, 2 + words + word, ld(states, word))
+    list_empty(gd, states)
+
+
+@small
+def list_empty(gd: int, states: int) -> None:
+    """List a group that has neither paths nor rows, to be freed once it was told."""
+    rows = states + (ld(gd, f.G_WORDS) + 1) * 8
+    if ld(rows, 0) == 0 and is_zero(states, ld(ld(gd, f.G_SIZES), 1)):
+        sto(rows, 0, f.LISTED)
         count = ld(gd, f.G_EMPTY_COUNT)
-        sto(ld(gd, f.G_EMPTY), count, record)
+        sto(ld(gd, f.G_EMPTY), count, states - ld(gd, f.G_STATE) * 8)
         sto(gd, f.G_EMPTY_COUNT, count + 1)
 
 
 @small
-def group_of(st: int, gd: int) -> int:
+def group_of(st: int) -> int:
     """Find or make the group of the bound path."""
+    gd = ld(st, f.GROUPS)
     vd, keys, key = ld(gd, f.G_TABLE), ld(gd, f.G_KEYS), ld(gd, f.G_KEY)
     for word in range(ld(vd, f.V_KEY)):
         part = keys + word * (f.KEY_WORDS * 8)
@@ -222,42 +292,81 @@ def group_of(st: int, gd: int) -> int:
     return put(vd, key)
 
 
-@small
-def noted(st: int, gd: int, record: int, states: int, mark: int) -> int:
-    """Find the note of a group in this base diff, or make it with the sums that it has now.
+@kernel
+def number_row(st: int, ad: int, weight: int) -> int:
+    """Write the number of its group behind a row that came; gives the group, which counts rows."""
+    gd, record = ld(st, f.GROUPS), group_of(st)
+    vd, states = ld(gd, f.G_TABLE), record + ld(gd, f.G_STATE) * 8
+    rows = states + (ld(gd, f.G_WORDS) + 1) * 8
+    sto(rows, 0, ld(rows, 0) + weight)
+    list_empty(gd, states)
+    if weight > 0:
+        place = number_place(st, ad)
+        sto(place, 0, (record - ld(vd, f.V_RECORDS)) // (ld(vd, f.V_STRIDE) * 8))
+    return record
 
-    A mark may be of another base diff, or of a block that was taken: the note itself tells.
-    """
-    diff = ld(op_at(st, ld(st, f.CURSOR)), f.O_DIFF)
-    notes, width, rows = ld(gd, f.G_NOTES), ld(gd, f.G_NOTE_WORDS) * 8, ld(st, f.ROWS)
-    vd = ld(gd, f.G_TABLE)
-    identity = (record - ld(vd, f.V_RECORDS)) // (ld(vd, f.V_STRIDE) * 8)
-    at = ld(mark, 0) - 1
-    note = notes + at * width
-    if 0 <= at < rows and ld(note, 0) == diff and ld(note, 1) == identity:
-        return note
-    note = notes + rows * width
-    sto(note, 0, diff)
-    sto(note, 1, identity)
-    for word in range(2 * ld(gd, f.G_SUMS)):
+
+@small
+def number_place(st: int, ad: int) -> int:
+    """Return where the row that was linked last has its number; a move's lies where it was."""
+    op, kind, own = op_at(st, ld(st, f.CURSOR)), ld(ad, f.A_KIND), ld(ad, f.A_PROJECTED)
+    is_move = ld(op, f.O_KIND) == f.MOVE
+    if kind == f.NODE:
+        node = node_at(ad, ld(op, f.O_PLACE) if is_move else ld(st, f.LAST_NODE))
+        return node + (1 + ld(ad, f.A_LINK_COUNT) + own) * 8
+    ln = link_of(ad, 0)
+    record = bound(st, ln)
+    at = ld(op, f.O_PLACE) if is_move else length_at(ln, record) - 1
+    return list_at(st, ln, record) + at * 8 + own * step_of(group_at(ln, record))
+
+
+@small
+def numbered(st: int, ad: int) -> int:
+    """Return the group of a bound row, by its number."""
+    vd = ld(ld(st, f.GROUPS), f.G_TABLE)
+    return ld(vd, f.V_RECORDS) + ld(number_at(st, ad), 0) * ld(vd, f.V_STRIDE) * 8
+
+
+@small
+def number_at(st: int, ad: int) -> int:
+    """Return where a bound row has its number."""
+    place = ld(st, f.SOURCES) + ld(ad, f.A_SOURCE) * 16
+    return ld(place, 0) + ld(ad, f.A_PROJECTED) * ld(place, 1)
+
+
+@small
+def noted(st: int, gd: int, record: int, states: int) -> int:
+    """Find the note of a group in this base diff, or make it with the sums that it has now."""
+    words, rows = ld(gd, f.G_WORDS), ld(st, f.ROWS)
+    notes, width = ld(gd, f.G_NOTES), ld(gd, f.G_NOTE_WORDS) * 8
+    serial = ld(states, words)
+    if serial >= ld(gd, f.G_FIRST):
+        return notes + (serial - ld(gd, f.G_SERIAL)) * width
+    vd, note = ld(gd, f.G_TABLE), notes + rows * width
+    sto(note, 0, ld(gd, f.G_DIFF))
+    sto(note, 1, (record - ld(vd, f.V_RECORDS)) // (ld(vd, f.V_STRIDE) * 8))
+    for word in range(words):
         sto(note, 2 + word, ld(states, word))
+    sto(states, words, ld(gd, f.G_SERIAL) + rows)
     sto(st, f.ROWS, rows + 1)
-    sto(mark, 0, rows + 1)
     sto(gd, f.G_TOUCHED, ld(gd, f.G_TOUCHED) + 1)
     return note
 
 
 @kernel
-def drop_empty(gd: int) -> None:
-    """Free the groups that have no path left, once what they were has been told."""
+def end_batch(gd: int) -> None:
+    """Free the groups that have neither paths nor rows, once what they were has been told."""
     vd = ld(gd, f.G_TABLE)
     for place in range(ld(gd, f.G_EMPTY_COUNT)):
         record = ld(ld(gd, f.G_EMPTY), place)
         states = record + ld(gd, f.G_STATE) * 8
-        sto(states, 2 * ld(gd, f.G_SUMS) + 1, 0)
-        if ld(states, 0) == 0 and ld(states, 1) == 0 and ld(vd, f.V_KEY) > 0:
+        rows = states + (ld(gd, f.G_WORDS) + 1) * 8
+        sto(rows, 0, ld(rows, 0) & ~f.LISTED)
+        is_empty = ld(rows, 0) == 0 and is_zero(states, ld(ld(gd, f.G_SIZES), 1))
+        if is_empty and ld(vd, f.V_KEY) > 0:
             drop(vd, record)
     sto(gd, f.G_EMPTY_COUNT, 0)
+    sto(gd, f.G_DIFF, -1)
 
 
 @kernel
@@ -274,24 +383,36 @@ def make_groups(st: int, gd: int, order: Words, meet: int, vd: int) -> None:
         tell_all(st, order[place])
     if meet:
         tell_groups(st, meet, vd)
+    end_batch(gd)
 
 
 @kernel
 def tell_all(st: int, told: int) -> None:
     """Let an alias tell of all its rows, to vertices that were told nothing; sides come first."""
     ad = ld(told, f.N_ALIAS)
-    ln, parts = link_of(ad, ld(told, f.N_LINK)), ld(told, f.N_PARTS)
+    ln = link_of(ad, ld(told, f.N_LINK))
     for value in range(ld(ld(ln, f.L_VERTEX), f.V_NEXT)):
         record = record_at(ln, value)
         bind(st, ln, record)
         for at in range(rows_at(ad, ln, record)):
             weight = bind_row(st, ad, ld(told, f.N_LINK), record, at)
+            group = count_row(st, ad) if ld(told, f.N_NUMBERED) else 0
             if not brought(st, told, weight, 0):
                 continue
             if ld(told, f.N_MEET) == 0:
-                touch(st, ld(told, f.N_VECTOR))
+                touch(st, group or group_of(st), ld(told, f.N_VECTOR))
             elif ld(told, f.N_BLOCK):
-                add_vector(message_at(told, ln, record), ld(told, f.N_VECTOR), parts)
+                add_vector(message_at(told, ln, record), told)
+
+
+@small
+def count_row(st: int, ad: int) -> int:
+    """Number a bound row, which its group counts; gives the group."""
+    gd, record = ld(st, f.GROUPS), group_of(st)
+    vd, rows = ld(gd, f.G_TABLE), record + (ld(gd, f.G_STATE) + ld(gd, f.G_WORDS) + 1) * 8
+    sto(rows, 0, ld(rows, 0) + 1)
+    sto(number_at(st, ad), 0, (record - ld(vd, f.V_RECORDS)) // (ld(vd, f.V_STRIDE) * 8))
+    return record
 
 
 @kernel
@@ -301,4 +422,4 @@ def tell_groups(st: int, meet: int, vd: int) -> None:
         record = ld(vd, f.V_RECORDS) + value * ld(vd, f.V_STRIDE) * 8
         sto(ld(st, f.SOURCES), 2 * ld(vd, f.V_NUMBER), record)
         if met(st, meet, record, 0):
-            touch(st, ld(meet, f.M_VECTOR))
+            touch(st, group_of(st), ld(meet, f.M_VECTOR))

@@ -57,8 +57,8 @@ class GroupTable:
 
     def everyone(self) -> Some:
         """Return all groups that have a path; a whole view's one in any case."""
-        keys, width = self.memory.key_count, 2 * self.memory.sums
-        sums = self.records[:, keys : keys + width]
+        keys = self.memory.key_count
+        sums = self.records[:, keys : keys + self.memory.state_words]
         ids = np.flatnonzero(self.is_there(sums))
         return Some(ids, sums[ids])
 
@@ -66,7 +66,7 @@ class GroupTable:
         """Mark the sums of groups that have a path."""
         if self.grouping.is_whole:
             return np.ones(len(sums), bool)
-        return np.asarray((sums[:, 0] != 0) | (sums[:, 1] != 0))
+        return np.asarray(sums[:, : self.memory.sizes[0]].any(axis=1))
 
     def all_shown(self) -> Shown:
         """Return what all groups show."""
@@ -96,20 +96,19 @@ class GroupTable:
 
     def results(self, some: Some) -> list[pa.Array]:
         """Return the aggregates of groups, by column."""
-        of_sums = [self.numbers(some.sums, at) for at in range(self.memory.sums)]
+        of_sums = self.numbers(some.sums)
         found = []
         for at, reads in enumerate(self.memory.messages.reads):
             given = [of_sums[read.sum] * read.times for read in reads]
             found.append(self.result(at, some, given))
         return found
 
-    @staticmethod
-    def numbers(sums: Words, at: int) -> Words:
-        """Return one of the sums of groups: as words if all of them fit, else as objects."""
-        low, high = sums[:, 2 * at], sums[:, 2 * at + 1]
-        if (high == low >> 63).all():
-            return low
-        found: Words = high.astype(object) * (1 << 64) + low.view(np.uint64).astype(object)
+    def numbers(self, sums: Words) -> list[Words]:
+        """Return each sum of groups: as words if all of them fit, else as objects."""
+        found, first = list[Words](), 0
+        for size in self.memory.sizes:
+            found.append(number(sums[:, first : first + size]))
+            first += size
         return found
 
     def result(self, at: int, some: Some, sums: Sequence[Words]) -> pa.Array:
@@ -160,12 +159,12 @@ class GroupTable:
     def states(self) -> dict[tuple[Word, ...], tuple[int, ...]]:
         """Return the sums of each group."""
         some = self.everyone()
-        columns = [self.numbers(some.sums, at).tolist() for at in range(self.memory.sums)]
+        columns = [each.tolist() for each in self.numbers(some.sums)]
         return dict(zip(self.key_words(some.ids), zip(*columns, strict=True), strict=True))
 
     def diff_rows(self, notes: Words) -> DiffRows:
         """Return the view diff of notes: an update, a birth, a death, or nothing of each."""
-        width = 2 * self.memory.sums
+        width = self.memory.state_words
         old, new = notes[:, 2 : 2 + width], notes[:, 2 + width :]
         notes = notes[(old != new).any(axis=1)]
         old, new = notes[:, 2 : 2 + width], notes[:, 2 + width :]
@@ -181,6 +180,16 @@ class GroupTable:
         same = pairs[are_alike(rows, before[pairs], after[pairs])]
         before[same] = after[same] = -1
         return told(rows, notes[:, 0], before, after)
+
+
+def number(words: Words) -> Words:
+    """Return sums of one word or two: as words if all of them fit, else as objects."""
+    low, high = words[:, 0], words[:, -1]
+    if words.shape[1] == 1 or (high == low >> 63).all():
+        return low
+    unsigned = np.ascontiguousarray(low).view(np.uint64)
+    found: Words = high.astype(object) * (1 << 64) + unsigned.astype(object)
+    return found
 
 
 def told(rows: pa.Table, diffs: Words, before: Numbers, after: Numbers) -> DiffRows:

@@ -28,7 +28,7 @@ from joingraph.engines.compiled.cores import PIECE_BLOCKS, PIECES, Cores
 from joingraph.engines.compiled.maintain import run as carry_out
 from joingraph.filters.compiled.rows_to_ops import Feed
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.layout import lay_out
+from joingraph.graph.compiled.layout import Layout, lay_out
 from joingraph.graph.compiled.machine.kernel import check_fences
 from joingraph.graph.compiled.memory.path_blocks import Paths
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
@@ -85,13 +85,17 @@ class Carrying:
 
     def __init__(self, plan: Plan, lookahead: str) -> None:
         mode = MODES[lookahead]
-        self.layout = lay_out(plan, exact=mode >= f.GLOBAL)
+        self.layout = self._lay_out(plan, exact=mode >= f.GLOBAL)
         self.memory = GraphMemory(self.layout, mode)
         self.plugs = Plugs(self.layout, mode, self.memory)
         self.cores = Cores(self.memory)
         self.work = Work(is_whole=True)
         self._under_way: Run | None = None
         self._unlooked = 0  # ops since it was looked whether tables were outgrown
+
+    def _lay_out(self, plan: Plan, *, exact: bool) -> Layout:
+        """Settle the layout of the plan."""
+        return lay_out(plan, exact=exact)
 
     def compile(self, progress: Progress) -> None:
         """Compile all of the view's own kernels now, and use them from here on."""

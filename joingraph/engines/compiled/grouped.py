@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from joingraph.common.errors import CorruptGraph
+from joingraph.common.errors import CorruptGraph, LimitError
 from joingraph.engines.compiled.batches import Run
 from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.engines.contract import Applied, Blocks, Fold, Ready
@@ -21,17 +21,21 @@ from joingraph.engines.grouping import GroupingEngine
 from joingraph.generators.compiled.reads.group_table import GroupTable
 from joingraph.generators.groups import Groups
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.memory.groups import NOTES, GroupMemory
+from joingraph.graph.compiled.layout import Layout, lay_out
+from joingraph.graph.compiled.memory.groups import NOTES, GroupMemory, path_bits
 from joingraph.graph.compiled.memory.path_blocks import Paths
 from joingraph.graph.compiled.memory.path_blocks import joined as put_together
 from joingraph.graph.compiled.memory.reserved import Words
-from joingraph.maintainers.compiled.messages import drop_empty, make_groups
+from joingraph.maintainers.compiled.messages import end_batch, make_groups
 from joingraph.plan.messages import Messages
 from joingraph.plan.model import Plan
 from joingraph.reads.expire import Conditions
 from joingraph.sql.definition import Definition
 from joingraph.tables.batch import Entry
 from joingraph.view_diffs.view_diff import DiffRows
+
+
+NARROW_BITS, WIDE_BITS = 62, 126  # of sums that surely do not wrap
 
 
 class TellingEngine(CompiledEngine):
@@ -45,11 +49,17 @@ class TellingEngine(CompiledEngine):
         lookahead: str,
         key_index: Sequence[str] = (),
     ) -> None:
-        super().__init__(plan, lookahead, key_index)
         self.definition, self.messages = definition, messages
+        super().__init__(plan, lookahead, key_index)
         self.plugs.forgo()
         self.memory.words[f.LIMIT] = NOTES
         self.groups: GroupMemory | None = None
+
+    def _lay_out(self, plan: Plan, *, exact: bool) -> Layout:
+        """Settle the layout: rows of a root have the numbers of their groups, if there are keys."""
+        return lay_out(
+            plan, exact=exact, numbered=self.messages.root if self.messages.keys else None
+        )
 
     @property
     def table(self) -> GroupTable:
@@ -73,11 +83,12 @@ class TellingEngine(CompiledEngine):
         self.memory.words[f.GROUPS] = 0
         self.groups = None
 
-    def know_groups(self) -> None:
-        """Make the groups of all rows, where they are not known."""
+    def know_groups(self, ops: int = 0, *, wide: bool = False) -> None:
+        """Make the groups of all rows, where they are not known, to keep them over so many ops."""
         if self.memory.words[f.GROUPS]:
             return
-        self.groups = made = GroupMemory(self.plan, self.messages, self.memory)
+        wide |= path_bits(self.memory, ops) > NARROW_BITS
+        self.groups = made = GroupMemory(self.plan, self.messages, self.memory, wide=wide)
         made.make_filled()
         tells = np.array(made.tells_in_order(), np.int64)
         make_groups(self.memory.st, made.gd, tells, *made.root_meet())
@@ -85,8 +96,12 @@ class TellingEngine(CompiledEngine):
     def make_room(self, ops: int) -> None:
         """Make room in the regions for so many ops, or refuse them."""
         super().make_room(ops)
-        if self.groups is not None:
-            self.groups.make_room(ops)
+        if self.groups is None:
+            return
+        if not self.groups.wide and path_bits(self.memory, ops) > NARROW_BITS:
+            self.forget_groups()
+            self.know_groups(ops)
+        self.groups.make_room(ops)
 
     def _finish_moves(self) -> None:
         """Bring to its end a move of memory that an exception has interrupted."""
@@ -98,6 +113,7 @@ class TellingEngine(CompiledEngine):
         """Take the notes of a block: a column each."""
         assert self.groups is not None, "only groups make notes"
         rows, width = int(self.memory.words[f.ROWS]), self.groups.note_words
+        self.groups.words[f.G_SERIAL] += rows
         notes = self.groups.notes.words[: rows * width].reshape(rows, width)
         one = np.zeros(1, np.int64)
         return Paths([column.copy() for column in notes.T], one, one - 1, one + 1, rows)
@@ -111,22 +127,29 @@ class TellingEngine(CompiledEngine):
         if not parts:
             return Groups(self.definition).diff_rows([]), None
         table = self.table
+        bits = table.memory.value_bits() + path_bits(self.memory)
+        if bits > WIDE_BITS:
+            raise LimitError(
+                f"the sums of {self.definition.name} may need {bits} bits, and {WIDE_BITS} are"
+                " kept; nothing was applied: CAST the values to a type that is narrower"
+            )
         columns = put_together(parts, table.memory.note_words).words
         return table.diff_rows(np.stack(columns, axis=1)), None
 
     def _end(self, work: Any, ops: Words, matrices: tuple[Words, ...]) -> None:
         """End a batch, and free the groups that it has emptied."""
         super()._end(work, ops, matrices)
-        self._drop_empty()
+        self._settle_groups()
 
     def undo(self) -> None:
         """Take back what was done of the last batch, and free the groups that only it had."""
         super().undo()
-        self._drop_empty()
+        self._settle_groups()
 
-    def _drop_empty(self) -> None:
+    def _settle_groups(self) -> None:
+        """Free groups that are empty."""
         if self.memory.words[f.GROUPS]:
-            drop_empty(int(self.memory.words[f.GROUPS]))
+            end_batch(int(self.memory.words[f.GROUPS]))
 
 
 class CompiledGroups(GroupingEngine):
@@ -193,7 +216,8 @@ class CompiledGroups(GroupingEngine):
     def check(self) -> None:
         """Recompute every invariant, and every message and group, or raise CorruptGraph."""
         self.rows.check()
-        kept = self.groups.memory.told()
+        kept, wide = self.groups.memory.told(), self.groups.memory.wide
         self.telling.forget_groups()
+        self.telling.know_groups(wide=wide)
         if self.groups.memory.told() != kept:
             raise CorruptGraph("a group, or what a vertex is told, is not what the rows make it")

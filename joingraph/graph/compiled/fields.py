@@ -20,9 +20,9 @@ The graph's own records:
     NODE list      entry = the node record's id
     node record    | used, complete | per link: value id << 32 | place | projected words |
     index slot     32 bits of hash << 32 | id + 1
-    sum            two words, low and high, of an integer of 128 bits
-    group          | key words | a sum each | place of its note + 1 | whether it may be empty |
-    note           | diff | id of a group | its sums before | its sums now |
+    sum            one word, a number of paths; two of a value: an integer of 128 bits
+    group          | key words | sums | serial number of its note | rows that have its number |
+    note           | diff | number of a group | its sums before | its sums now |
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ ALIAS_COUNT, AHEAD, RING = 27, 28, 29
 PLACES_BASE, PLACES, PLACES_MASK, PLACE_COUNT, LONG = 32, 33, 34, 35, 36
 HINTS, MOST_LINKS, RUNNING, GENERATION, FLAGGING = 37, 38, 39, 40, 41
 GROUPS = 42  # of a view that groups and knows its groups; else 0
+LAST_NODE = 43  # the node that was linked last
 STATE_WORDS = 48
 
 # vertex
@@ -116,23 +117,29 @@ LONG_LIST = 1 << 14  # rows above which a list is indexed when a removal searche
 AHEAD_SLOT, AHEAD_RECORD, AHEAD_LIST, AHEAD_NEXT, AHEAD_LAST = 24, 16, 8, 4, 2
 RING_SLOTS = 32  # of records found ahead, more than AHEAD_RECORD
 
-# groups: their table, what was touched, which may be empty; where a path has the words of the key
-G_TABLE, G_SUMS, G_STATE, G_STRIDE = 0, 1, 2, 3
-G_NOTES, G_NOTE_WORDS, G_EMPTY, G_EMPTY_COUNT = 4, 5, 6, 7
-G_KEYS, G_KEY, G_TELLS, G_TOUCHED = 8, 9, 10, 11
-GROUPS_WORDS = 12
+# groups: their table, notes of what was touched, which may be empty; where a path has the key
+G_TABLE, G_STATE, G_WORDS, G_PARTS, G_SIZES = 0, 1, 2, 3, 4
+G_NOTES, G_NOTE_WORDS, G_EMPTY, G_EMPTY_COUNT = 5, 6, 7, 8
+G_KEYS, G_KEY, G_TELLS, G_TOUCHED = 9, 10, 11, 12
+# the serial number of a block's first note; of a base diff's first note, and which diff that is
+G_SERIAL, G_FIRST, G_DIFF = 13, 14, 15
+GROUPS_WORDS = 16
+LISTED = 1 << 62  # beside a group's rows: it is among those that may be empty
 KEY_WORDS = 3  # of a word of the key: its source, which word, whether it is of a float
 FLOAT_32, FLOAT_64 = 1, 2
 NEGATIVE_ZERO_32, NEGATIVE_ZERO_64 = -(1 << 31), -(1 << 63)
 
-# tell: an alias, by which link it tells and which vertex (-1: it is the root), its parts
-N_ALIAS, N_PARTS, N_LINK, N_MEET, N_BLOCK = 0, 1, 2, 3, 4
-N_OWN, N_TERMS, N_BELOW, N_BELOWS, N_PICKS, N_VECTOR = 5, 6, 7, 8, 9, 10
-TELL_WORDS = 11
+# tell: an alias, by which link it tells and which vertex (0: it is the root), its parts
+N_ALIAS, N_PARTS, N_SIZES, N_WORDS, N_LINK, N_MEET, N_BLOCK = 0, 1, 2, 3, 4, 5, 6
+N_OWN, N_TERMS, N_BELOW, N_BELOWS, N_PICKS, N_VECTOR, N_NUMBERED = 7, 8, 9, 10, 11, 12, 13
+TELL_WORDS = 14
 # meet: a vertex' parts, the aliases that tell them, the alias above (0: the vertex is the root)
-M_PARTS, M_SIDES, M_SIDE_COUNT, M_PICKS, M_TOP, M_TOP_LINK, M_VECTOR = 0, 1, 2, 3, 4, 5, 6
-MEET_WORDS = 7
-# term: what is taken of a value, where it lies, and whether it may be NULL
-T_KIND, T_SOURCE, T_WORD, T_NULLABLE = 0, 1, 2, 3
-TERM_WORDS = 4
+M_PARTS, M_SIZES, M_SIDES, M_SIDE_COUNT, M_PICKS = 0, 1, 2, 3, 4
+M_TOP, M_TOP_LINK, M_VECTOR = 5, 6, 7
+MEET_WORDS = 8
+# size of a part: where it lies among the words of all, and how many they are
+SIZE_WORDS = 2
+# term: what is taken of a value, where it lies, whether it may be NULL; bits that values had
+T_KIND, T_SOURCE, T_WORD, T_NULLABLE, T_LOW, T_HIGH = 0, 1, 2, 3, 4, 5
+TERM_WORDS = 6
 VALUE, WIDE_VALUE, KNOWN, TRUE = 0, 1, 2, 3

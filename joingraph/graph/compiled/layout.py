@@ -19,6 +19,7 @@ from joingraph.expressions.types import words_of
 from joingraph.graph.compiled.fields import COUNT, EDGE, LEAF, NODE
 from joingraph.plan.arrange import kernel_program, scan_program
 from joingraph.plan.kept_columns import kept_parts
+from joingraph.plan.messages import homes_of
 from joingraph.plan.model import Plan, Slot
 from joingraph.plan.program import Program
 
@@ -69,6 +70,7 @@ class AliasLayout:
     keys: int
     projected: int
     stride: int
+    is_numbered: bool = False  # each row also has the number of its group, behind its own words
 
     @property
     def width(self) -> int:
@@ -92,17 +94,17 @@ class Layout:
     outputs: tuple[tuple[int, int], ...]
 
 
-def lay_out(plan: Plan, *, exact: bool) -> Layout:
-    """Settle the layout of a plan; live counts have a word only where they are kept."""
-    homes = homes_of(plan)
-    kinds = [kind_of(plan, alias, homes) for alias in range(len(plan.aliases))]
+def lay_out(plan: Plan, *, exact: bool, numbered: int | None = None) -> Layout:
+    """Settle the layout of a plan; live counts have a word only where they are kept.
+
+    Of one alias, rows may have the numbers of their groups.
+    """
+    forms = Forms(plan, exact, numbered)
     vertices = tuple(
-        lay_out_vertex(plan, vertex, kinds, homes, exact=exact)
-        for vertex in range(1 + max(vertex for home in homes for vertex in home))
+        forms.vertex(vertex)
+        for vertex in range(1 + max(each for home in forms.homes for each in home))
     )
-    aliases = tuple(
-        lay_out_alias(plan, alias, kinds, homes, vertices) for alias in range(len(plan.aliases))
-    )
+    aliases = tuple(forms.alias(alias, vertices) for alias in range(len(plan.aliases)))
     # The kept values that the output and the residual predicates read, each once.
     wanted = (*(output.value for output in plan.definition.output), *plan.residuals)
     parts = [part for each in wanted for part in kept_parts(plan, each)]
@@ -117,39 +119,55 @@ def lay_out(plan: Plan, *, exact: bool) -> Layout:
     )
 
 
-def homes_of(plan: Plan) -> list[tuple[int, ...]]:
-    """Name the vertices of each alias; one without any gets a vertex of its own, without a key."""
-    homes = [alias.vertices for alias in plan.aliases]
-    return [each or (len(plan.vertices),) for each in homes]
+class Forms:
+    """The form that each alias' rows take in the graph, and where its words lie."""
 
+    def __init__(self, plan: Plan, exact: bool, numbered: int | None) -> None:
+        self.plan, self.exact, self.numbered = plan, exact, numbered
+        self.homes = homes_of(plan)
+        self.kinds = [self.kind(alias) for alias in range(len(plan.aliases))]
 
-def kind_of(plan: Plan, alias: int, homes: list[tuple[int, ...]]) -> int:
-    """Choose the form that an alias' rows take in the graph."""
-    links, projected = len(homes[alias]), plan.aliases[alias].projected
-    if links == 1:
-        return LEAF if projected else COUNT
-    return EDGE if links == 2 and not projected else NODE
+    def kind(self, alias: int) -> int:
+        """Choose the form that an alias' rows take."""
+        links = len(self.homes[alias])
+        has_words = bool(self.plan.aliases[alias].projected) or alias == self.numbered
+        if links == 1:
+            return LEAF if has_words else COUNT
+        return NODE if links > 2 or has_words else EDGE
 
+    def vertex(self, vertex: int) -> VertexLayout:
+        """Place the groups of a vertex value's record behind its key."""
+        plan = self.plan
+        types = plan.vertices[vertex].types if vertex < len(plan.vertices) else ()
+        key = place = sum(map(words_of, types))
+        seats = []
+        for alias, home in enumerate(self.homes):
+            if vertex not in home:
+                continue
+            kind = self.kinds[alias]
+            length = place if kind == COUNT else place + 1
+            live = length + 1 if self.exact and kind in (EDGE, NODE) else length
+            columns = self.projected(alias) + (alias == self.numbered)
+            columns = {COUNT: 0, LEAF: columns}.get(kind, 1)
+            seats.append(Seat(alias, home.index(vertex), kind, place, length, live, columns))
+            place = live + 1
+        stride = 4 if place <= 4 else -(-place // 8) * 8
+        return VertexLayout(key, stride, with_room(seats, place, stride))
 
-def lay_out_vertex(
-    plan: Plan, vertex: int, kinds: list[int], homes: list[tuple[int, ...]], *, exact: bool
-) -> VertexLayout:
-    """Place the groups of a vertex value's record behind its key."""
-    types = plan.vertices[vertex].types if vertex < len(plan.vertices) else ()
-    key = place = sum(map(words_of, types))
-    seats = []
-    for alias, home in enumerate(homes):
-        if vertex not in home:
-            continue
-        kind = kinds[alias]
-        length = place if kind == COUNT else place + 1
-        live = length + 1 if exact and kind in (EDGE, NODE) else length
-        columns = sum(words_of(each.type) for each in plan.aliases[alias].projected)
-        columns = {COUNT: 0, LEAF: columns}.get(kind, 1)
-        seats.append(Seat(alias, home.index(vertex), kind, place, length, live, columns))
-        place = live + 1
-    stride = 4 if place <= 4 else -(-place // 8) * 8
-    return VertexLayout(key, stride, with_room(seats, place, stride))
+    def projected(self, alias: int) -> int:
+        """Count the words that an alias projects."""
+        return sum(words_of(each.type) for each in self.plan.aliases[alias].projected)
+
+    def alias(self, alias: int, vertices: tuple[VertexLayout, ...]) -> AliasLayout:
+        """Place an alias' key and projected words in its rows, and in its node records."""
+        links, place = [], 0
+        for vertex in self.homes[alias]:
+            seat = next(seat for seat in vertices[vertex].seats if seat.alias == alias)
+            links.append(Link(vertex, seat, place))
+            place += vertices[vertex].key
+        projected, is_numbered = self.projected(alias), alias == self.numbered
+        stride = 1 + len(links) + projected + is_numbered
+        return AliasLayout(self.kinds[alias], tuple(links), place, projected, stride, is_numbered)
 
 
 def with_room(seats: list[Seat], place: int, stride: int) -> tuple[Seat, ...]:
@@ -160,23 +178,6 @@ def with_room(seats: list[Seat], place: int, stride: int) -> tuple[Seat, ...]:
             rooms[seat.alias] = place
             place += seat.columns
     return tuple(replace(seat, room=rooms.get(seat.alias, 0)) for seat in seats)
-
-
-def lay_out_alias(
-    plan: Plan,
-    alias: int,
-    kinds: list[int],
-    homes: list[tuple[int, ...]],
-    vertices: tuple[VertexLayout, ...],
-) -> AliasLayout:
-    """Place an alias' key and projected words in its rows, and in its node records."""
-    links, place = [], 0
-    for vertex in homes[alias]:
-        seat = next(seat for seat in vertices[vertex].seats if seat.alias == alias)
-        links.append(Link(vertex, seat, place))
-        place += vertices[vertex].key
-    projected = sum(words_of(each.type) for each in plan.aliases[alias].projected)
-    return AliasLayout(kinds[alias], tuple(links), place, projected, 1 + len(links) + projected)
 
 
 def row_places(plan: Plan, alias: AliasLayout, slot: Slot) -> list[int]:

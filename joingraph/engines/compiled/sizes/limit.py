@@ -129,4 +129,4 @@ class Room:
 
 def words_a_row(alias: AliasLayout) -> int:
     """Return how many words a row takes in each of its alias' lists."""
-    return alias.projected if alias.kind == f.LEAF else 1
+    return alias.projected + alias.is_numbered if alias.kind == f.LEAF else 1

@@ -1,15 +1,15 @@
 """The memory of groups: their table, what vertices are told, notes of what a base diff touched.
 
-    table      | key words | a sum each, two words | note, empty |      as vertex values are kept
-    blocks     a side's sums by the id of the value that it tells       | 2, 13 | 1, 4 | ...
-    notes      | diff | group | sums before | sums now | ...            a block that is taken
+    table      | key words | sums | note | rows |                      as vertex values are kept
+    blocks     a side's sums by the id of the value that it tells      | 2, 13 | 1, 4 | ...
+    notes      | diff | number | sums before | sums now | ...          a block that is taken
 
 All follows from the rows that are joined: it is made anew whenever that is simpler.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
@@ -19,7 +19,7 @@ from joingraph.graph.compiled.memory.reserved import Region, Words, reserve
 from joingraph.graph.compiled.memory.state import HEAP_WORDS, RECORD_WORDS, GraphMemory
 from joingraph.graph.compiled.memory.tables import Bytes, RecordTable, grown, slots_of
 from joingraph.graph.compiled.vertex_table import INDEX_WORDS
-from joingraph.plan.messages import PATHS, Messages, Term
+from joingraph.plan.messages import PATHS, Messages, Part, Term
 from joingraph.plan.model import Plan, Slot
 
 NOTES = 1 << 14  # after which a block is taken, between two base diffs
@@ -31,7 +31,9 @@ OWN_REGIONS = 4  # records, index, notes, groups that may be empty; then a block
 class GroupMemory(RecordTable):
     """The groups of one view over the memory of its joined rows; kernels take `gd`."""
 
-    def __init__(self, plan: Plan, messages: Messages, memory: GraphMemory) -> None:
+    def __init__(
+        self, plan: Plan, messages: Messages, memory: GraphMemory, *, wide: bool = False
+    ) -> None:
         self.plan, self.messages, self.memory = plan, messages, memory
         links = [alias.links for alias in memory.layout.aliases]
         self.kept = [
@@ -40,13 +42,14 @@ class GroupMemory(RecordTable):
             if told.up is not None and (len(links[number]) > 1 or told.parts != (PATHS,))
         ]
         keys = [word for slot in messages.keys for word in self.key_words(slot)]
-        self.sums, self.key_count = len(messages.sums), len(keys)
-        self.note_words = 2 + 4 * self.sums
+        self.sizes, self.key_count = sizes_of(messages.sums, wide=wide), len(keys)
+        self.wide, self.state_words = wide, sum(self.sizes)
+        self.note_words = 2 + 2 * self.state_words
         size = len(Description(self, 0, keys).words)
         self.description = reserve(size)
         made = Description(self, self.gd, keys)
         self.description.words[:size] = made.words
-        place = self.key_count + 2 * self.sums + 2
+        place = self.key_count + self.state_words + 2
         most = [RECORD_WORDS, INDEX_WORDS, HEAP_WORDS, RECORD_WORDS]
         stride = 4 if place <= 4 else -(-place // 8) * 8
         super().__init__(self.key_count, stride, [*most, *[RECORD_WORDS] * len(self.kept)])
@@ -103,11 +106,11 @@ class GroupMemory(RecordTable):
         vd, keys = self.state, self.key_count
         stride = int(vd[f.V_STRIDE])
         records = self.area.regions[0].words[: stride * int(vd[f.V_NEXT])].reshape(-1, stride)
-        ends = [keys, keys + 2 * self.sums]
-        rows = [(tuple(row[: ends[0]]), tuple(row[ends[0] : ends[1]])) for row in records.tolist()]
-        groups = {key: sums for key, sums in rows if any(sums[:2])}
+        end = keys + self.state_words
+        rows = [(tuple(row[:keys]), (*row[keys:end], row[end + 1])) for row in records.tolist()]
+        groups = {key: sums for key, sums in rows if sums[0] or sums[-1]}
         blocks = [
-            block.words[: 2 * len(self.messages.tells[alias].parts) * self.told_values(alias)]
+            block.words[: self.told_bytes(alias) // 8]
             for alias, block in zip(self.kept, self.area.regions[OWN_REGIONS:], strict=True)
         ]
         return groups, [block.tolist() for block in blocks]
@@ -123,10 +126,7 @@ class GroupMemory(RecordTable):
         """Bound the bytes that each region needs for the next ops."""
         vd, most = self.state, self.most_groups(ops)
         records = max(int(vd[f.V_NEXT]), most)
-        blocks = [
-            16 * len(self.messages.tells[alias].parts) * (self.told_values(alias) + ops)
-            for alias in self.kept
-        ]
+        blocks = [self.told_bytes(alias, ops) for alias in self.kept]
         return [
             8 * records * int(vd[f.V_STRIDE]),
             16 * grown(slots_of(vd), most),
@@ -135,16 +135,15 @@ class GroupMemory(RecordTable):
             *blocks,
         ]
 
-    def told_values(self, alias: int) -> int:
-        """Return how many ids the values have that an alias tells."""
-        return int(self.memory.vertex(self.up_of(alias))[f.V_NEXT])
+    def told_bytes(self, alias: int, ops: int = 0) -> int:
+        """Return how many bytes there are for what an alias tells, after so many ops at most."""
+        parts = self.messages.tells[alias].parts
+        values = int(self.memory.vertex(self.up_of(alias))[f.V_NEXT]) + ops
+        return 8 * sum(sizes_of(parts, wide=self.wide)) * values
 
     def used(self) -> list[Bytes]:
         """Return which bytes of each region are filled between two batches."""
-        blocks = [
-            (0, 16 * len(self.messages.tells[alias].parts) * self.told_values(alias))
-            for alias in self.kept
-        ]
+        blocks = [(0, self.told_bytes(alias)) for alias in self.kept]
         return [*super().used(), (0, 0), (0, 0), *blocks]
 
     def find_regions(self) -> None:
@@ -161,9 +160,33 @@ class GroupMemory(RecordTable):
         self.area.prepare(ops, self.needed)
         self.finish_move()
 
+    def value_bits(self) -> int:
+        """Bound how many bits the values have of which the products are added, as seen so far."""
+        bits = dict[Term, int]()
+        for number, told in enumerate(self.messages.tells):
+            at = f.GROUPS_WORDS + number * f.TELL_WORDS + f.N_TERMS
+            first = (int(self.words[at]) - self.gd) // 8
+            terms = [term for part in told.own for term in part]
+            for place, term in enumerate(terms):
+                low, high = self.words[first + place * f.TERM_WORDS :][f.T_LOW : f.T_HIGH + 1]
+                seen = (int(high) << 64) + (int(low) & (1 << 64) - 1)
+                bits[term] = max(bits.get(term, 0), seen.bit_length())
+        return max(sum(bits[term] for term in part) for part in self.messages.sums)
+
     def bytes(self) -> int:
         """Return how many bytes groups and messages take."""
         return sum(size for _, size in self.used())
+
+
+def sizes_of(parts: Sequence[Part], *, wide: bool) -> list[int]:
+    """Return the words of the sum of each part: two where values are added, or wherever asked."""
+    return [2 if wide or any(term.kind == "value" for term in part) else 1 for part in parts]
+
+
+def path_bits(memory: GraphMemory, ops: int = 0) -> int:
+    """Bound the bits of the number of paths, after so many ops at most."""
+    aliases = range(len(memory.layout.aliases))
+    return sum((int(memory.alias(at)[f.A_ROWS]) + ops).bit_length() for at in aliases)
 
 
 class Description:
@@ -178,7 +201,11 @@ class Description:
         self.words = [0] * (f.GROUPS_WORDS + fixed)
         key_at = self.add([word for key in keys for word in key])
         fields = {
-            f.G_SUMS: groups.sums,
+            f.G_WORDS: groups.state_words,
+            f.G_PARTS: len(groups.sizes),
+            f.G_SIZES: self.add_sizes(groups.sizes),
+            f.G_SERIAL: 1,  # a group that was never noted has 0
+            f.G_DIFF: -1,
             f.G_STATE: groups.key_count,
             f.G_NOTE_WORDS: groups.note_words,
             f.G_KEYS: key_at,
@@ -198,6 +225,11 @@ class Description:
         self.words += words
         return self.base + 8 * start
 
+    def add_sizes(self, sizes: Sequence[int]) -> int:
+        """Add where each part lies among the words of all, and its words; gives where."""
+        starts = [sum(sizes[:at]) for at in range(len(sizes))]
+        return self.add(word for pair in zip(starts, sizes, strict=True) for word in pair)
+
     def tell_at(self, alias: int) -> int:
         """Return where an alias is described."""
         return self.base + 8 * (f.GROUPS_WORDS + alias * f.TELL_WORDS)
@@ -210,6 +242,7 @@ class Description:
         """Write what an alias tells."""
         told, memory = self.messages.tells[number], self.groups.memory
         links = memory.layout.aliases[number].links
+        sizes = sizes_of(told.parts, wide=self.groups.wide)
         below = [at for at, link in enumerate(links) if link.vertex != told.up]
         ends = [sum(len(part) for part in told.own[:at]) for at in range(len(told.own) + 1)]
         terms = [word for part in told.own for term in part for word in self.term(term)]
@@ -217,6 +250,9 @@ class Description:
         fields = {
             f.N_ALIAS: memory.alias(number).ctypes.data,
             f.N_PARTS: len(told.parts),
+            f.N_SIZES: self.add_sizes(sizes),
+            f.N_WORDS: sum(sizes),
+            f.N_NUMBERED: int(memory.layout.aliases[number].is_numbered),
             f.N_LINK: next((at for at, link in enumerate(links) if link.vertex == told.up), 0),
             f.N_MEET: 0 if told.up is None else self.meet_at(told.up),
             f.N_OWN: self.add(ends),
@@ -224,7 +260,7 @@ class Description:
             f.N_BELOW: len(below),
             f.N_BELOWS: self.add(pairs),
             f.N_PICKS: self.add(pick for picks in told.below for pick in picks),
-            f.N_VECTOR: self.add([0] * (2 * len(told.parts))),
+            f.N_VECTOR: self.add([0] * (sum(sizes) + 2)),  # and for a copy of a length
         }
         self.fill(self.tell_at(number), fields)
 
@@ -234,17 +270,19 @@ class Description:
         if len(places) > 1 and term.kind == "value":
             kind = f.WIDE_VALUE
         source, word = places[-1 if term.kind == "known" else 0]
-        return [kind, source, word, int(term.slot.vertex is None)]
+        return [kind, source, word, int(term.slot.vertex is None), 0, 0]
 
     def describe_meet(self, number: int) -> None:
         """Write what a vertex is told."""
         meet = self.messages.meets[number]
+        sizes = sizes_of(meet.parts, wide=self.groups.wide)
         fields = {
             f.M_PARTS: len(meet.parts),
+            f.M_SIZES: self.add_sizes(sizes),
             f.M_SIDES: self.add(map(self.tell_at, meet.sides)),
             f.M_SIDE_COUNT: len(meet.sides),
             f.M_PICKS: self.add(pick for picks in meet.told for pick in picks),
-            f.M_VECTOR: self.add([0] * (2 * len(meet.parts))),
+            f.M_VECTOR: self.add([0] * sum(sizes)),
         }
         if meet.top is not None:
             links = self.groups.memory.layout.aliases[meet.top].links

@@ -271,7 +271,7 @@ def most_links(layout: Layout) -> int:
 
 def widest(layout: Layout) -> int:
     """Return how many projected words an alias has at most, or one."""
-    return max(1, *(alias.projected for alias in layout.aliases))
+    return max(1, *(alias.projected + alias.is_numbered for alias in layout.aliases))
 
 
 def descriptor_words(layout: Layout) -> int:

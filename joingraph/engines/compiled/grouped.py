@@ -26,14 +26,14 @@ from joingraph.graph.compiled.memory.groups import NOTES, GroupMemory, path_bits
 from joingraph.graph.compiled.memory.path_blocks import Paths
 from joingraph.graph.compiled.memory.path_blocks import joined as put_together
 from joingraph.graph.compiled.memory.reserved import Words
-from joingraph.maintainers.compiled.messages import end_batch, make_groups
+from joingraph.maintainers.compiled.groups import end_batch
+from joingraph.maintainers.compiled.messages import make_groups
 from joingraph.plan.messages import Messages
 from joingraph.plan.model import Plan
 from joingraph.reads.expire import Conditions
 from joingraph.sql.definition import Definition
 from joingraph.tables.batch import Entry
 from joingraph.view_diffs.view_diff import DiffRows
-
 
 NARROW_BITS, WIDE_BITS = 62, 126  # of sums that surely do not wrap
 

@@ -57,8 +57,8 @@ class GroupTable:
 
     def everyone(self) -> Some:
         """Return all groups that have a path; a whole view's one in any case."""
-        keys = self.memory.key_count
-        sums = self.records[:, keys : keys + self.memory.state_words]
+        keys = len(self.memory.at.keys)
+        sums = self.records[:, keys : keys + self.memory.at.words]
         ids = np.flatnonzero(self.is_there(sums))
         return Some(ids, sums[ids])
 
@@ -66,7 +66,7 @@ class GroupTable:
         """Mark the sums of groups that have a path."""
         if self.grouping.is_whole:
             return np.ones(len(sums), bool)
-        return np.asarray(sums[:, : self.memory.sizes[0]].any(axis=1))
+        return np.asarray(sums[:, : self.memory.at.sizes[0]].any(axis=1))
 
     def all_shown(self) -> Shown:
         """Return what all groups show."""
@@ -106,7 +106,7 @@ class GroupTable:
     def numbers(self, sums: Words) -> list[Words]:
         """Return each sum of groups: as words if all of them fit, else as objects."""
         found, first = list[Words](), 0
-        for size in self.memory.sizes:
+        for size in self.memory.at.sizes:
             found.append(number(sums[:, first : first + size]))
             first += size
         return found
@@ -164,7 +164,7 @@ class GroupTable:
 
     def diff_rows(self, notes: Words) -> DiffRows:
         """Return the view diff of notes: an update, a birth, a death, or nothing of each."""
-        width = self.memory.state_words
+        width = self.memory.at.words
         old, new = notes[:, 2 : 2 + width], notes[:, 2 + width :]
         notes = notes[(old != new).any(axis=1)]
         old, new = notes[:, 2 : 2 + width], notes[:, 2 + width :]

@@ -22,6 +22,7 @@ from joingraph.generators.compiled.reads.group_table import GroupTable
 from joingraph.generators.groups import Groups
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.layout import Layout, lay_out
+from joingraph.graph.compiled.memory.group_layout import GroupLayout
 from joingraph.graph.compiled.memory.groups import NOTES, GroupMemory, path_bits
 from joingraph.graph.compiled.memory.path_blocks import Paths
 from joingraph.graph.compiled.memory.path_blocks import joined as put_together
@@ -88,7 +89,8 @@ class TellingEngine(CompiledEngine):
         if self.memory.words[f.GROUPS]:
             return
         wide |= path_bits(self.memory, ops) > NARROW_BITS
-        self.groups = made = GroupMemory(self.plan, self.messages, self.memory, wide=wide)
+        at = GroupLayout(self.plan, self.layout, self.messages, wide)
+        self.groups = made = GroupMemory(at, self.memory)
         made.make_filled()
         tells = np.array(made.tells_in_order(), np.int64)
         make_groups(self.memory.st, made.gd, tells, *made.root_meet())
@@ -98,7 +100,7 @@ class TellingEngine(CompiledEngine):
         super().make_room(ops)
         if self.groups is None:
             return
-        if not self.groups.wide and path_bits(self.memory, ops) > NARROW_BITS:
+        if not self.groups.at.wide and path_bits(self.memory, ops) > NARROW_BITS:
             self.forget_groups()
             self.know_groups(ops)
         self.groups.make_room(ops)
@@ -112,7 +114,7 @@ class TellingEngine(CompiledEngine):
     def _block(self) -> Paths:
         """Take the notes of a block: a column each."""
         assert self.groups is not None, "only groups make notes"
-        rows, width = int(self.memory.words[f.ROWS]), self.groups.note_words
+        rows, width = int(self.memory.words[f.ROWS]), self.groups.at.note_words
         self.groups.words[f.G_SERIAL] += rows
         notes = self.groups.notes.words[: rows * width].reshape(rows, width)
         one = np.zeros(1, np.int64)
@@ -133,7 +135,7 @@ class TellingEngine(CompiledEngine):
                 f"the sums of {self.definition.name} may need {bits} bits, and {WIDE_BITS} are"
                 " kept; nothing was applied: CAST the values to a type that is narrower"
             )
-        columns = put_together(parts, table.memory.note_words).words
+        columns = put_together(parts, table.memory.at.note_words).words
         return table.diff_rows(np.stack(columns, axis=1)), None
 
     def _end(self, work: Any, ops: Words, matrices: tuple[Words, ...]) -> None:
@@ -216,7 +218,7 @@ class CompiledGroups(GroupingEngine):
     def check(self) -> None:
         """Recompute every invariant, and every message and group, or raise CorruptGraph."""
         self.rows.check()
-        kept, wide = self.groups.memory.told(), self.groups.memory.wide
+        kept, wide = self.groups.memory.told(), self.groups.memory.at.wide
         self.telling.forget_groups()
         self.telling.know_groups(wide=wide)
         if self.groups.memory.told() != kept:

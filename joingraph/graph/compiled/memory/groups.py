@@ -11,19 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import pyarrow as pa
-
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.layout import slot_words
+from joingraph.graph.compiled.memory.group_layout import GroupLayout
 from joingraph.graph.compiled.memory.reserved import Region, Words, reserve
 from joingraph.graph.compiled.memory.state import HEAP_WORDS, RECORD_WORDS, GraphMemory
 from joingraph.graph.compiled.memory.tables import Bytes, RecordTable, grown, slots_of
 from joingraph.graph.compiled.vertex_table import INDEX_WORDS
-from joingraph.plan.messages import PATHS, Messages, Part, Term
-from joingraph.plan.model import Plan, Slot
+from joingraph.plan.messages import Term
 
 NOTES = 1 << 14  # after which a block is taken, between two base diffs
-FLOATS = {pa.float32().id: f.FLOAT_32, pa.float64().id: f.FLOAT_64}
 KINDS = {"value": f.VALUE, "known": f.KNOWN, "true": f.TRUE}
 OWN_REGIONS = 4  # records, index, notes, groups that may be empty; then a block each kept side
 
@@ -31,28 +27,13 @@ OWN_REGIONS = 4  # records, index, notes, groups that may be empty; then a block
 class GroupMemory(RecordTable):
     """The groups of one view over the memory of its joined rows; kernels take `gd`."""
 
-    def __init__(
-        self, plan: Plan, messages: Messages, memory: GraphMemory, *, wide: bool = False
-    ) -> None:
-        self.plan, self.messages, self.memory = plan, messages, memory
-        links = [alias.links for alias in memory.layout.aliases]
-        self.kept = [
-            number
-            for number, told in enumerate(messages.tells)
-            if told.up is not None and (len(links[number]) > 1 or told.parts != (PATHS,))
-        ]
-        keys = [word for slot in messages.keys for word in self.key_words(slot)]
-        self.sizes, self.key_count = sizes_of(messages.sums, wide=wide), len(keys)
-        self.wide, self.state_words = wide, sum(self.sizes)
-        self.note_words = 2 + 2 * self.state_words
-        size = len(Description(self, 0, keys).words)
+    def __init__(self, at: GroupLayout, memory: GraphMemory) -> None:
+        self.at, self.messages, self.memory = at, at.messages, memory
+        size = len(Description(at, memory, 0).words)
         self.description = reserve(size)
-        made = Description(self, self.gd, keys)
-        self.description.words[:size] = made.words
-        place = self.key_count + self.state_words + 2
+        self.description.words[:size] = Description(at, memory, self.gd).words
         most = [RECORD_WORDS, INDEX_WORDS, HEAP_WORDS, RECORD_WORDS]
-        stride = 4 if place <= 4 else -(-place // 8) * 8
-        super().__init__(self.key_count, stride, [*most, *[RECORD_WORDS] * len(self.kept)])
+        super().__init__(len(at.keys), at.stride, [*most, *[RECORD_WORDS] * len(at.kept)])
 
     @property
     def gd(self) -> int:
@@ -69,15 +50,6 @@ class GroupMemory(RecordTable):
         """The region of notes."""
         return self.area.regions[2]
 
-    def key_words(self, slot: Slot) -> list[tuple[int, int, int]]:
-        """Say where a path has the words of a part of the key: source, word, which float."""
-        return [(*each, FLOATS.get(slot.stored.id, 0)) for each in self.places(slot)]
-
-    def places(self, slot: Slot) -> list[tuple[int, int]]:
-        """Say where a path has the words of a slot: source and word."""
-        layout = self.memory.layout
-        return slot_words(self.plan, len(layout.vertices), layout.aliases, slot)
-
     def up_of(self, alias: int) -> int:
         """Return the vertex that an alias tells."""
         vertex = self.messages.tells[alias].up
@@ -87,7 +59,7 @@ class GroupMemory(RecordTable):
     def tells_in_order(self) -> list[int]:
         """List where aliases are described that keep what they tell, sides first, then the root."""
         base = self.gd + 8 * f.GROUPS_WORDS
-        wanted = [each for each in self.messages.order if each in self.kept]
+        wanted = [each for each in self.messages.order if each in self.at.kept]
         if self.messages.root is not None:
             wanted.append(self.messages.root)
         return [base + 8 * f.TELL_WORDS * alias for alias in wanted]
@@ -103,15 +75,15 @@ class GroupMemory(RecordTable):
 
     def told(self) -> tuple[dict[tuple[int, ...], tuple[int, ...]], list[list[int]]]:
         """Return the sums of each group by the words of its key, and what vertices are told."""
-        vd, keys = self.state, self.key_count
+        vd, keys = self.state, len(self.at.keys)
         stride = int(vd[f.V_STRIDE])
         records = self.area.regions[0].words[: stride * int(vd[f.V_NEXT])].reshape(-1, stride)
-        end = keys + self.state_words
+        end = keys + self.at.words
         rows = [(tuple(row[:keys]), (*row[keys:end], row[end + 1])) for row in records.tolist()]
         groups = {key: sums for key, sums in rows if sums[0] or sums[-1]}
         blocks = [
             block.words[: self.told_bytes(alias) // 8]
-            for alias, block in zip(self.kept, self.area.regions[OWN_REGIONS:], strict=True)
+            for alias, block in zip(self.at.kept, self.area.regions[OWN_REGIONS:], strict=True)
         ]
         return groups, [block.tolist() for block in blocks]
 
@@ -126,11 +98,11 @@ class GroupMemory(RecordTable):
         """Bound the bytes that each region needs for the next ops."""
         vd, most = self.state, self.most_groups(ops)
         records = max(int(vd[f.V_NEXT]), most)
-        blocks = [self.told_bytes(alias, ops) for alias in self.kept]
+        blocks = [self.told_bytes(alias, ops) for alias in self.at.kept]
         return [
             8 * records * int(vd[f.V_STRIDE]),
             16 * grown(slots_of(vd), most),
-            8 * self.note_words * (NOTES + most),
+            8 * self.at.note_words * (NOTES + most),
             8 * records,
             *blocks,
         ]
@@ -139,11 +111,11 @@ class GroupMemory(RecordTable):
         """Return how many bytes there are for what an alias tells, after so many ops at most."""
         parts = self.messages.tells[alias].parts
         values = int(self.memory.vertex(self.up_of(alias))[f.V_NEXT]) + ops
-        return 8 * sum(sizes_of(parts, wide=self.wide)) * values
+        return 8 * sum(self.at.sizes_of(parts)) * values
 
     def used(self) -> list[Bytes]:
         """Return which bytes of each region are filled between two batches."""
-        blocks = [(0, self.told_bytes(alias)) for alias in self.kept]
+        blocks = [(0, self.told_bytes(alias)) for alias in self.at.kept]
         return [*super().used(), (0, 0), (0, 0), *blocks]
 
     def find_regions(self) -> None:
@@ -152,7 +124,7 @@ class GroupMemory(RecordTable):
         regions, words = self.area.regions, self.words
         words[f.G_TABLE] = self.descriptor.address
         words[f.G_NOTES], words[f.G_EMPTY] = regions[2].address, regions[3].address
-        for alias, block in zip(self.kept, regions[OWN_REGIONS:], strict=True):
+        for alias, block in zip(self.at.kept, regions[OWN_REGIONS:], strict=True):
             words[f.GROUPS_WORDS + alias * f.TELL_WORDS + f.N_BLOCK] = block.address
 
     def make_room(self, ops: int) -> None:
@@ -178,11 +150,6 @@ class GroupMemory(RecordTable):
         return sum(size for _, size in self.used())
 
 
-def sizes_of(parts: Sequence[Part], *, wide: bool) -> list[int]:
-    """Return the words of the sum of each part: two where values are added, or wherever asked."""
-    return [2 if wide or any(term.kind == "value" for term in part) else 1 for part in parts]
-
-
 def path_bits(memory: GraphMemory, ops: int = 0) -> int:
     """Bound the bits of the number of paths, after so many ops at most."""
     aliases = range(len(memory.layout.aliases))
@@ -192,28 +159,24 @@ def path_bits(memory: GraphMemory, ops: int = 0) -> int:
 class Description:
     """The words that tell kernels who tells whom, for a place where they will lie."""
 
-    def __init__(
-        self, groups: GroupMemory, base: int, keys: Iterable[tuple[int, int, int]]
-    ) -> None:
-        self.groups, self.base, self.messages = groups, base, groups.messages
+    def __init__(self, at: GroupLayout, memory: GraphMemory, base: int) -> None:
+        self.at, self.memory, self.base, self.messages = at, memory, base, at.messages
         tells, meets = self.messages.tells, self.messages.meets
         fixed = len(tells) * f.TELL_WORDS + len(meets) * f.MEET_WORDS
         self.words = [0] * (f.GROUPS_WORDS + fixed)
-        key_at = self.add([word for key in keys for word in key])
         fields = {
-            f.G_WORDS: groups.state_words,
-            f.G_PARTS: len(groups.sizes),
-            f.G_SIZES: self.add_sizes(groups.sizes),
+            f.G_WORDS: at.words,
+            f.G_PARTS: len(at.sizes),
+            f.G_SIZES: self.add_sizes(at.sizes),
             f.G_SERIAL: 1,  # a group that was never noted has 0
             f.G_DIFF: -1,
-            f.G_STATE: groups.key_count,
-            f.G_NOTE_WORDS: groups.note_words,
-            f.G_KEYS: key_at,
-            f.G_KEY: self.add([0] * max(1, groups.key_count)),
+            f.G_STATE: len(at.keys),
+            f.G_NOTE_WORDS: at.note_words,
+            f.G_KEYS: self.add(word for key in at.keys for word in key),
+            f.G_KEY: self.add([0] * max(1, len(at.keys))),
             f.G_TELLS: self.tell_at(0),
         }
-        for field, word in fields.items():
-            self.words[field] = word
+        self.fill(base, fields)
         for number in range(len(tells)):
             self.describe_tell(number)
         for number in range(len(meets)):
@@ -240,9 +203,9 @@ class Description:
 
     def describe_tell(self, number: int) -> None:
         """Write what an alias tells."""
-        told, memory = self.messages.tells[number], self.groups.memory
+        told, memory = self.messages.tells[number], self.memory
         links = memory.layout.aliases[number].links
-        sizes = sizes_of(told.parts, wide=self.groups.wide)
+        sizes = self.at.sizes_of(told.parts)
         below = [at for at, link in enumerate(links) if link.vertex != told.up]
         ends = [sum(len(part) for part in told.own[:at]) for at in range(len(told.own) + 1)]
         terms = [word for part in told.own for term in part for word in self.term(term)]
@@ -266,7 +229,7 @@ class Description:
 
     def term(self, term: Term) -> list[int]:
         """Describe a term; of a value of two words, the last one tells whether it is NULL."""
-        places, kind = self.groups.places(term.slot), KINDS[term.kind]
+        places, kind = self.at.places(term.slot), KINDS[term.kind]
         if len(places) > 1 and term.kind == "value":
             kind = f.WIDE_VALUE
         source, word = places[-1 if term.kind == "known" else 0]
@@ -275,7 +238,7 @@ class Description:
     def describe_meet(self, number: int) -> None:
         """Write what a vertex is told."""
         meet = self.messages.meets[number]
-        sizes = sizes_of(meet.parts, wide=self.groups.wide)
+        sizes = self.at.sizes_of(meet.parts)
         fields = {
             f.M_PARTS: len(meet.parts),
             f.M_SIZES: self.add_sizes(sizes),
@@ -285,7 +248,7 @@ class Description:
             f.M_VECTOR: self.add([0] * sum(sizes)),
         }
         if meet.top is not None:
-            links = self.groups.memory.layout.aliases[meet.top].links
+            links = self.memory.layout.aliases[meet.top].links
             fields[f.M_TOP] = self.tell_at(meet.top)
             fields[f.M_TOP_LINK] = [link.vertex for link in links].index(number)
         self.fill(self.meet_at(number), fields)

@@ -43,6 +43,7 @@ from joingraph.maintainers.compiled.groups import (
     end_batch,
     group_of,
     is_zero,
+    note_bits,
     number_row,
     numbered,
     touch,
@@ -191,9 +192,7 @@ def multiply(st: int, to: int, words: int, term: int) -> None:
         sto(to, 0, ld(to, 0) * low)
         return
     mul128(to, low, high)
-    sign = high >> 63
-    sto(term, f.T_LOW, ld(term, f.T_LOW) | (low ^ sign))
-    sto(term, f.T_HIGH, ld(term, f.T_HIGH) | (high ^ sign))
+    note_bits(term, low, high)
 
 
 @kernel

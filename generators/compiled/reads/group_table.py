@@ -33,9 +33,9 @@ Marks = npt.NDArray[np.bool_]
 
 
 class Some(NamedTuple):
-    """Some groups, by id, and the sums of each."""
+    """Some groups: the words of their keys, and of their sums."""
 
-    ids: Words
+    keys: Words
     sums: Words
 
 
@@ -57,10 +57,9 @@ class GroupTable:
 
     def everyone(self) -> Some:
         """Return all groups that have a path; a whole view's one in any case."""
-        keys = len(self.memory.at.keys)
-        sums = self.records[:, keys : keys + self.memory.at.words]
-        ids = np.flatnonzero(self.is_there(sums))
-        return Some(ids, sums[ids])
+        keys, records = len(self.memory.at.keys), self.records
+        records = records[self.is_there(records[:, keys : keys + self.memory.at.words])]
+        return Some(records[:, :keys], records[:, keys : keys + self.memory.at.words])
 
     def is_there(self, sums: Words) -> Marks:
         """Mark the sums of groups that have a path."""
@@ -79,16 +78,16 @@ class GroupTable:
     def shown_some(self, some: Some) -> Shown:
         """Return which of some groups pass HAVING, their values, and the view's rows of these."""
         columns: dict[Expression, pa.Array] = dict(
-            zip(self.grouping.values, [*self.keys(some.ids), *self.results(some)], strict=True)
+            zip(self.grouping.values, [*self.keys(some), *self.results(some)], strict=True)
         )
-        return self.plain.shown_of(columns, len(some.ids))
+        return self.plain.shown_of(columns, len(some.sums))
 
-    def keys(self, ids: Words) -> list[pa.Array]:
+    def keys(self, some: Some) -> list[pa.Array]:
         """Return the keys of groups, by column."""
-        records, found, first = self.records, list[pa.Array](), 0
+        found, first = list[pa.Array](), 0
         for slot in self.memory.messages.keys:
             end = first + words_of(slot.stored)
-            words = [np.ascontiguousarray(records[ids, word]) for word in range(first, end)]
+            words = [np.ascontiguousarray(some.keys[:, word]) for word in range(first, end)]
             nulls = slot.vertex is None
             found.append(from_words(words, slot.stored, self.interner, nulls=nulls))
             first = end
@@ -122,14 +121,14 @@ class GroupTable:
             try:
                 found.append(aggregate.result(state))
             except (OverflowError, ZeroDivisionError):
-                (key,) = self.key_words(some.ids[row : row + 1])
+                (key,) = self.key_words(Some(some.keys[row : row + 1], some.sums[row : row + 1]))
                 self.plain.result(key, use, aggregate, state)  # raises, with the group's name
         return pa.array(found, use.type)
 
-    def key_words(self, ids: Words) -> list[tuple[Word, ...]]:
+    def key_words(self, some: Some) -> list[tuple[Word, ...]]:
         """Return the keys of groups, by which the plain form knows them."""
-        columns = [to_words(normal(each)) for each in self.keys(ids)]
-        return list(zip(*columns, strict=True)) if columns else [()] * len(ids)
+        columns = [to_words(normal(each)) for each in self.keys(some)]
+        return list(zip(*columns, strict=True)) if columns else [()] * len(some.sums)
 
     def keys_of(self, words: tuple[Word, ...]) -> list[tuple[Word, ...]]:
         """Return the keys of the groups that show a row."""
@@ -139,7 +138,8 @@ class GroupTable:
         for column, word in zip(found.rows.columns, words, strict=True):
             known = [each for chunk in column.chunks for each in to_words(chunk)]
             marks &= np.array([each == word for each in known], bool)
-        return self.key_words(some.ids[found.passing[marks]])
+        chosen = found.passing[marks]
+        return self.key_words(Some(some.keys[chosen], some.sums[chosen]))
 
     def values_of(self, key: tuple[Word, ...]) -> Values | None:
         """Compute a group's aggregates; None if it is not there."""
@@ -151,26 +151,26 @@ class GroupTable:
     def of_key(self, key: tuple[Word, ...]) -> Some | None:
         """Find a group."""
         some = self.everyone()
-        for at, known in enumerate(self.key_words(some.ids)):
+        for at, known in enumerate(self.key_words(some)):
             if known == key:
-                return Some(some.ids[at : at + 1], some.sums[at : at + 1])
+                return Some(some.keys[at : at + 1], some.sums[at : at + 1])
         return None
 
     def states(self) -> dict[tuple[Word, ...], tuple[int, ...]]:
         """Return the sums of each group."""
         some = self.everyone()
         columns = [each.tolist() for each in self.numbers(some.sums)]
-        return dict(zip(self.key_words(some.ids), zip(*columns, strict=True), strict=True))
+        return dict(zip(self.key_words(some), zip(*columns, strict=True), strict=True))
 
     def diff_rows(self, notes: Words) -> DiffRows:
         """Return the view diff of notes: an update, a birth, a death, or nothing of each."""
-        width = self.memory.at.words
-        old, new = notes[:, 2 : 2 + width], notes[:, 2 + width :]
-        notes = notes[(old != new).any(axis=1)]
-        old, new = notes[:, 2 : 2 + width], notes[:, 2 + width :]
+        first = 1 + len(self.memory.at.keys)
+        middle = first + self.memory.at.words
+        notes = notes[(notes[:, first:middle] != notes[:, middle:]).any(axis=1)]
+        old, new, keys = notes[:, first:middle], notes[:, middle:], notes[:, 1:first]
         came, went = np.flatnonzero(self.is_there(new)), np.flatnonzero(self.is_there(old))
-        ids = notes[:, 1]
-        some = Some(np.concatenate([ids[went], ids[came]]), np.concatenate([old[went], new[came]]))
+        of_old, of_new = Some(keys[went], old[went]), Some(keys[came], new[came])
+        some = Some(*(np.concatenate(pair) for pair in zip(of_old, of_new, strict=True)))
         passing, _, rows = self.shown_some(some)
         before, after = np.full(len(notes), -1), np.full(len(notes), -1)
         is_old = passing < len(went)

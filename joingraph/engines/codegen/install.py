@@ -8,6 +8,7 @@ same memory, so one takes over from the other between two batches without a paus
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ from joingraph.graph.compiled.memory.state import GraphMemory
 
 HOT_OPS = 512  # changes of an alias after which its kernels are worth compiling
 
-WRITERS = dict(KERNELS.values())  # of kernels, by their field
+Write = Callable[[int, int], str]  # a kernel's module, of a look-ahead mode and an alias
 
 
 class Plug(NamedTuple):
@@ -37,12 +38,20 @@ class Plug(NamedTuple):
 class Plugs:
     """Decides which kernels to make, and puts finished ones in their place."""
 
-    def __init__(self, layout: Layout, lookahead: int, memory: GraphMemory) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        lookahead: int,
+        memory: GraphMemory,
+        writers: Mapping[int, Write] | None = None,
+    ) -> None:
         self.layout, self.lookahead, self.memory = layout, lookahead, memory
+        of_paths = {field: partial(write, layout) for field, write in KERNELS.values()}
+        self.writers = writers or of_paths
         self.all = [
             Plug(alias, field)
             for alias in range(len(layout.aliases))
-            for field in WRITERS
+            for field in self.writers
             if has_plug(layout, alias)
         ]
         self.waiting = dict.fromkeys(self.all, 0)  # ops so far, of those not ordered yet
@@ -54,12 +63,16 @@ class Plugs:
 
     def text(self, plug: Plug) -> str:
         """Write a kernel's module."""
-        return WRITERS[plug.field](self.layout, self.lookahead, plug.alias)
+        return self.writers[plug.field](self.lookahead, plug.alias)
 
     def forgo(self) -> None:
-        """Make no kernels: what they emit is not wanted."""
+        """Use no kernels from here on."""
         self.all.clear()
         self.waiting.clear()
+        self.finished.clear()
+        for number in range(len(self.layout.aliases)):
+            for field in self.writers:
+                self.memory.alias(number)[field] = 0
 
     def make(self, plug: Plug) -> None:
         """Compile a kernel; it waits to be put in place."""

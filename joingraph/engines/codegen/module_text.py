@@ -55,6 +55,21 @@ from joingraph.graph.compiled.vertex_table import (
     same_key,
 )
 """
+IMPORTS_OF_GROUPS = """from joingraph.graph.compiled.entries import own_source
+from joingraph.graph.compiled.fields import (
+    G_DIFF,
+    G_FIRST,
+    G_NOTES,
+    G_SERIAL,
+    G_TABLE,
+    GROUPS,
+    O_DIFF,
+)
+from joingraph.graph.compiled.machine.kernel import add128, multiply_high
+from joingraph.maintainers.compiled.groups import group_of, list_empty, note_bits, number_row
+from joingraph.maintainers.compiled.messages import begin_diff
+"""
+HEAD_OF_GROUPS = f"{IMPORTS}{IMPORTS_OF_GROUPS}\n\n@plug\n"
 HEAD = f"{IMPORTS}\n\n@plug\n"
 PATHS = "def kernel(st: int, row: int, weight: int) -> int:\n"
 AHEADS = "def kernel(st: int, at: int, stage: int) -> int:\n"

@@ -9,12 +9,16 @@ No joined row is made. Groups follow from the rows: what cannot be kept up is ma
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from joingraph.common.errors import CorruptGraph, LimitError
-from joingraph.engines.compiled.batches import Run
+from joingraph.engines.codegen.install import Plugs, Write
+from joingraph.engines.codegen.paths import write_ahead
+from joingraph.engines.codegen.telling import write_telling, write_telling_inserts
+from joingraph.engines.compiled.batches import MODES, Run
 from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.engines.contract import Applied, Blocks, Fold, Ready
 from joingraph.engines.grouping import GroupingEngine
@@ -52,7 +56,7 @@ class TellingEngine(CompiledEngine):
     ) -> None:
         self.definition, self.messages = definition, messages
         super().__init__(plan, lookahead, key_index)
-        self.plugs.forgo()
+        self.plugs = Plugs(self.layout, MODES[lookahead], self.memory, self._writers())
         self.memory.words[f.LIMIT] = NOTES
         self.groups: GroupMemory | None = None
 
@@ -61,6 +65,15 @@ class TellingEngine(CompiledEngine):
         return lay_out(
             plan, exact=exact, numbered=self.messages.root if self.messages.keys else None
         )
+
+    def _writers(self) -> dict[int, Write]:
+        """Return who writes the kernels that tell of rows."""
+        at = GroupLayout(self.plan, self.layout, self.messages)
+        return {
+            f.A_INSERT: partial(write_telling_inserts, at),
+            f.A_PLUG: partial(write_telling, at),
+            f.A_AHEAD: partial(write_ahead, self.layout),
+        }
 
     @property
     def table(self) -> GroupTable:
@@ -89,6 +102,8 @@ class TellingEngine(CompiledEngine):
         if self.memory.words[f.GROUPS]:
             return
         wide |= path_bits(self.memory, ops) > NARROW_BITS
+        if wide:
+            self.plugs.forgo()
         at = GroupLayout(self.plan, self.layout, self.messages, wide)
         self.groups = made = GroupMemory(at, self.memory)
         made.make_filled()
@@ -212,7 +227,7 @@ class CompiledGroups(GroupingEngine):
     def stats(self) -> dict[str, Any]:
         """Return the size of the joined rows' graph, how many groups there are, and their size."""
         groups = self.groups
-        count = len(groups.everyone().ids)
+        count = len(groups.everyone().sums)
         return {**self.rows.stats(), "groups": count, "group_bytes": groups.memory.bytes()}
 
     def check(self) -> None:

@@ -163,6 +163,8 @@ def emit(st: int, ad: int, row: int, weight: int) -> int:
     Groups hear of every row.
     """
     if ld(st, f.GROUPS):
+        if ld(ad, f.A_PLUG):
+            return call3(ld(ad, f.A_PLUG), st, row, weight)
         tell(st, ad, row, weight)
         return f.DONE
     if ld(st, f.SILENT):

@@ -7,6 +7,7 @@
     mix(key)                             a well-mixed 64-bit hash of a word
     add128(place, low, high)             add to the 128 bits at an address; what is over is lost
     mul128(place, low, high)             multiply them, likewise
+    multiply_high(a, b)                  the high word of a product, both without a sign
     call3(function, a, b, c)             call compiled code by its address
 
 Addresses are int64. There are three modes, settled when this module is imported:
@@ -171,6 +172,11 @@ if INTERPRETED:
         """Multiply a sum, modulo 2^128."""
         _set128(place, _at128(place) * ((high << 64) + (low & _ALL)))
 
+    def multiply_high(a: int, b: int) -> int:
+        """Return the high word of the product of two words without a sign."""
+        high = (a & _ALL) * (b & _ALL) >> 64
+        return high - (high >> 63 << 64)
+
     def _at128(place: int) -> int:
         return (ld(place, 1) << 64) + (ld(place, 0) & _ALL)
 
@@ -244,10 +250,12 @@ elif CHECKED:
             llvm_ops.mul128(place, low, high)
 
     prefetch, mix, call3 = llvm_ops.prefetch, llvm_ops.mix, llvm_ops.call3
+    multiply_high = llvm_ops.multiply_high
 else:
     ld, ldb, sto = llvm_ops.ld, llvm_ops.ldb, llvm_ops.sto
     copy8, fill8 = llvm_ops.copy8, llvm_ops.fill8
     add128, mul128 = llvm_ops.add128, llvm_ops.mul128
+    multiply_high = llvm_ops.multiply_high
     prefetch, mix, call3 = llvm_ops.prefetch, llvm_ops.mix, llvm_ops.call3
 
 

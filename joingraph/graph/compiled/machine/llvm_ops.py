@@ -138,6 +138,16 @@ def mul128(typing: Any, place: Any, low: Any, high: Any) -> Any:
 
 
 @operation
+def multiply_high(typing: Any, a: Any, b: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        wide = ir.IntType(128)
+        product = builder.mul(*(builder.zext(each, wide) for each in args))
+        return builder.trunc(builder.lshr(product, wide(64)), _WORD)
+
+    return types.int64(types.int64, types.int64), code
+
+
+@operation
 def call3(typing: Any, function: Any, a: Any, b: Any, c: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = ir.FunctionType(_WORD, [_WORD] * 3)

@@ -1,0 +1,368 @@
+"""Writes the kernels of a view that groups: a row is linked, then told of, up to the groups.
+
+    R of  F --- v0 --- T --- v1 --- R, root F, COUNT(*)        a row of R comes:
+
+    d2_0 = weight                                        R tells v1: by its list's length
+    for at_1 in range(ld(r1, 2) & LENGTH):               T's entries at the value of v1
+        r0 = records_0 + (ld(list_1, at_1) >> 32) * 64
+        d1_0 = d2_0
+        ... += d1_0                                      T tells v0
+        for at_0 in range(c0):                           F's rows there: their groups
+            group = table + ld(b0 + s0, at_0) * 32
+            sto(group, 1, ld(group, 1) + d1_0)           noted, if it is the first time
+
+maintainers/compiled/messages.py and groups.py do the same for any view; this is that with constants
+put in. A sum of two words is a pair of variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from joingraph.engines.codegen.link import Linker
+from joingraph.engines.codegen.module_text import HEAD_OF_GROUPS, INSERTS, NOTE, PATHS
+from joingraph.engines.codegen.paths import Writer
+from joingraph.engines.codegen.prefetch import AheadOfInserts
+from joingraph.graph.compiled.fields import (
+    ALIAS_WORDS,
+    COUNT,
+    EDGE,
+    GROUPS_WORDS,
+    LEAF,
+    N_BLOCK,
+    N_TERMS,
+    NODE,
+    NULL_WORD,
+    OP_WORDS,
+    TELL_WORDS,
+    TERM_WORDS,
+)
+from joingraph.graph.compiled.layout import Link, Seat
+from joingraph.graph.compiled.memory.group_layout import GroupLayout
+from joingraph.plan.messages import Term
+
+
+class Sum(NamedTuple):
+    """What holds a sum: one variable, or two."""
+
+    low: str
+    high: str | None = None
+
+    @property
+    def upper(self) -> str:
+        """What holds the high word."""
+        return self.high or f"({self.low} >> 63)"
+
+
+ONE = Sum("1")
+
+
+def write_telling(groups: GroupLayout, lookahead: int, alias: int) -> str:
+    """Write the kernel that tells of a row whose vertex values are bound."""
+    writer = Teller(groups.layout, lookahead, alias, groups=groups)
+    writer.bases()
+    for link in groups.layout.aliases[alias].links:
+        writer.say(f"r{link.vertex} = ld(sources, {2 * link.vertex})")
+    writer.say(f"ad = ld(st, ALIASES) + {alias * ALIAS_WORDS * 8}", "gd = ld(st, GROUPS)")
+    writer.say("begin_diff(st, gd)", "own_source(st, ad, row)")
+    if groups.layout.aliases[alias].is_numbered:
+        writer.say("group = number_row(st, ad, weight)")
+    writer.group_bases()
+    writer.tell()
+    writer.say("sto(st, ROWS, n)", "return DONE")
+    return writer.text(f"Tell of a row of alias {alias}.", PATHS)
+
+
+def write_telling_inserts(groups: GroupLayout, lookahead: int, alias: int) -> str:
+    """Write the kernel that links new rows and tells of each."""
+    writer = Teller(groups.layout, lookahead, alias, groups=groups)
+    writer.bases()
+    ahead = AheadOfInserts(writer)
+    writer.say(
+        "gd = ld(st, GROUPS)", "silent = gd == 0", "sink, limit = ld(st, SINK), ld(st, LIMIT)"
+    )
+    writer.say("weight = 1", f"ad = ld(st, ALIASES) + {alias * ALIAS_WORDS * 8}")
+    ahead.begin()
+    writer.depth = 2
+    ahead.look()
+    writer.say(f"row = ld(ops + at * {OP_WORDS * 8}, O_ROW)", "sto(st, CURSOR, at)")
+    Linker(writer, ahead).link()
+    writer.say("if silent:", "    continue", "begin_diff(st, gd)", "own_source(st, ad, row)")
+    links = groups.layout.aliases[alias].links
+    if groups.layout.aliases[alias].is_numbered:
+        writer.say(*(f"sto(sources, {2 * each.vertex}, r{each.vertex})" for each in links))
+        writer.say("group = number_row(st, ad, 1)")
+    writer.group_bases()
+    writer.tell()
+    writer.say("sto(st, ROWS, n)", "if sink:", "    call3(sink, st, 0, 0)")
+    writer.say("    sto(gd, G_SERIAL, serial + n)", "    sto(st, ROWS, 0)")
+    writer.say("elif n >= limit and at + 1 < end:")
+    writer.say(f"    if ld(ops + (at + 1) * {OP_WORDS * 8}, O_DIFF) != diff:")
+    writer.say("        sto(st, CURSOR, at + 1)", "        return FULL")
+    writer.depth = 1
+    writer.say("sto(st, CURSOR, end)", "return DONE")
+    return writer.text(f"Link new rows of alias {alias}, and tell of each.", INSERTS)
+
+
+@dataclass(slots=True)
+class Teller(Writer):
+    """The lines written so far."""
+
+    groups: GroupLayout = field(kw_only=True)
+
+    def text(self, title: str, signature: str) -> str:
+        """Return the module's text."""
+        head = f'"""{title}\n\n{NOTE}\n"""\n\n{HEAD_OF_GROUPS}{signature}'
+        return head + "\n".join(self.lines) + "\n"
+
+    def group_bases(self) -> None:
+        """Load what stays the same while a row is told of."""
+        self.say("n, serial, first = ld(st, ROWS), ld(gd, G_SERIAL), ld(gd, G_FIRST)")
+        self.say("diff, notes, quiet = ld(gd, G_DIFF), ld(gd, G_NOTES), ld(st, SILENT)")
+        self.say("table = ld(ld(gd, G_TABLE), V_RECORDS)")
+        for alias in self.groups.kept:
+            self.say(f"told_{alias} = ld(gd, {self.tell_word(alias, N_BLOCK)})")
+
+    @staticmethod
+    def tell_word(alias: int, word: int) -> int:
+        """Return where a word of an alias' description lies."""
+        return GROUPS_WORDS + alias * TELL_WORDS + word
+
+    def tell(self) -> None:
+        """Write what a row brings, and where that goes."""
+        alias, depth = self.start_alias, self.depth
+        own = self.layout.aliases[alias]
+        found = self.brought(alias, Sum("weight"), {}, self.row_words(alias, "row", own.keys))
+        self.go_on(alias, found, "group" if own.is_numbered else None)
+        self.depth = depth
+
+    def row_words(self, alias: int, base: str, first: int) -> dict[int, str]:
+        """Name the projected words of a row whose words lie together."""
+        count = self.layout.aliases[alias].projected
+        return {word: f"ld({base}, {first + word})" for word in range(count)}
+
+    def brought(
+        self, alias: int, weight: Sum, known: dict[int, list[Sum]], words: dict[int, str]
+    ) -> list[Sum]:
+        """Write what a row brings, part by part; rows beside which a vertex has no path are left.
+
+        `known` has what vertices are told by the way that was taken.
+        """
+        told = self.groups.messages.tells[alias]
+        links = [each for each in self.layout.aliases[alias].links if each.vertex != told.up]
+        below = [known.get(link.vertex) or self.met(link.vertex, None, []) for link in links]
+        found = []
+        for part, own in enumerate(told.own):
+            factors = [of[told.below[part][at]] for at, of in enumerate(below)]
+            factors += [self.taken(alias, part, place, words) for place in range(len(own))]
+            found.append(self.product(f"d{alias}_{part}", [weight, *factors]))
+        return found
+
+    def taken(self, alias: int, part: int, place: int, words: dict[int, str]) -> Sum:
+        """Write what a term takes of a row; NULL gives 0."""
+        own = self.groups.messages.tells[alias].own
+        term: Term = own[part][place]
+        name = f"x{alias}_{part}_{place}"
+        places = self.groups.places(term.slot)
+        texts = [
+            words[word] if source >= len(self.layout.vertices) else f"ld(r{source}, {word})"
+            for source, word in places
+        ]
+        nullable = term.slot.vertex is None
+        self.say(*(f"{name}_{at} = {text}" for at, text in enumerate(texts)))
+        test = f"{name}_{len(texts) - 1} != {NULL_WORD}" if nullable else "True"
+        if term.kind == "known":
+            self.say(f"{name} = 1 if {test} else 0")
+            return Sum(name)
+        if term.kind == "true":
+            self.say(f"{name} = 1 if {name}_0 == 1 else 0")
+            return Sum(name)
+        high = f"{name}_1" if len(texts) > 1 else f"{name}_0 >> 63"
+        self.say(f"{name}, {name}_h = {name}_0, {high}")
+        if nullable:
+            self.say(f"if not ({test}):", f"    {name}, {name}_h = 0, 0")
+        number = sum(len(each) for each in own[:part]) + place
+        terms = f"ld(gd, {self.tell_word(alias, N_TERMS)}) + {number * TERM_WORDS * 8}"
+        self.say(f"note_bits({terms}, {name}, {name}_h)")
+        return Sum(name, f"{name}_h")
+
+    def product(self, name: str, factors: Sequence[Sum]) -> Sum:
+        """Write a product of sums, whose name it gets."""
+        some = [each for each in factors if each != ONE] or [ONE]
+        if all(each.high is None for each in some):
+            self.say(f"{name} = {' * '.join(each.low for each in some)}")
+            return Sum(name)
+        found = some[0]
+        low, high = f"{name}_l", f"{name}_h"
+        self.say(f"{low}, {high} = {found.low}, {found.upper}")
+        for each in some[1:]:
+            upper = f"multiply_high({low}, {each.low}) + {low} * {each.upper} + {high} * {each.low}"
+            self.say(f"{high} = {upper}", f"{low} = {low} * {each.low}")
+        return Sum(low, high)
+
+    def met(self, vertex: int, teller: int | None, change: Sequence[Sum]) -> list[Sum]:
+        """Write what a value is told, part by part; if by no path, what follows is left out.
+
+        `change` is what one alias tells, in place of all that it has told.
+        """
+        meet, found = self.groups.messages.meets[vertex], list[Sum]()
+        for part, picks in enumerate(meet.told):
+            factors = [
+                change[pick] if side == teller else self.message(vertex, side, pick)
+                for side, pick in zip(meet.sides, picks, strict=True)
+            ]
+            found.append(self.product(f"e{vertex}_{part}", factors or [ONE]))
+            if part == 0 and len(meet.sides) > (teller is not None):
+                test = f"{found[0].low} | {found[0].upper}" if found[0].high else found[0].low
+                self.say(f"if {test}:")
+                self.depth += 1
+        return found
+
+    def message(self, vertex: int, side: int, pick: int) -> Sum:
+        """Read a part of what an alias has told a bound value."""
+        link = self.link_of(side, vertex)
+        if side not in self.groups.kept:
+            length = f"(ld(r{vertex}, {link.seat.length}) & LENGTH)"
+            return Sum(length, "0") if self.groups.wide else Sum(length)
+        parts = self.groups.sizes_of(self.groups.messages.tells[side].parts)
+        place, name = sum(parts[:pick]), f"m{side}_{pick}"
+        base = f"told_{side} + {self.identity(vertex)} * {sum(parts) * 8}"
+        self.say(f"{name} = ld({base}, {place})")
+        if parts[pick] == 1:
+            return Sum(name)
+        self.say(f"{name}_h = ld({base}, {place + 1})")
+        return Sum(name, f"{name}_h")
+
+    def link_of(self, alias: int, vertex: int) -> Link:
+        """Return the link of an alias at a vertex."""
+        links = self.layout.aliases[alias].links
+        return next(link for link in links if link.vertex == vertex)
+
+    def identity(self, vertex: int) -> str:
+        """Write the id of a bound value."""
+        return f"((r{vertex} - records_{vertex}) // {self.layout.vertices[vertex].stride * 8})"
+
+    def go_on(self, alias: int, change: Sequence[Sum], group: str | None) -> None:
+        """Write where a change goes: to a group, or to what a vertex is told, and on from there."""
+        vertex = self.groups.messages.tells[alias].up
+        if vertex is None:
+            self.add_to_group(change, group)
+            return
+        if alias in self.groups.kept:
+            self.keep(alias, vertex, change)
+        met = self.met(vertex, alias, change)
+        top = self.groups.messages.meets[vertex].top
+        if top is None:
+            self.say(f"sto(sources, {2 * vertex}, r{vertex})")
+            self.add_to_group(met, None)
+            return
+        self.enter_top(top, vertex, met)
+
+    def keep(self, alias: int, vertex: int, change: Sequence[Sum]) -> None:
+        """Add a change to what an alias has told a value."""
+        parts = self.groups.sizes_of(self.groups.messages.tells[alias].parts)
+        self.say(f"at_told = told_{alias} + {self.identity(vertex)} * {sum(parts) * 8}")
+        place = 0
+        for size, each in zip(parts, change, strict=True):
+            if size == 1:
+                self.say(f"sto(at_told, {place}, ld(at_told, {place}) + {each.low})")
+            else:
+                self.say(f"add128(at_told + {place * 8}, {each.low}, {each.upper})")
+            place += size
+
+    def enter_top(self, alias: int, vertex: int, met: list[Sum]) -> None:
+        """Write the loop over the rows of the alias above, at a value that was told of a change."""
+        own, link = self.layout.aliases[alias], self.link_of(alias, vertex)
+        if own.kind == COUNT:
+            weight = Sum(f"(ld(r{vertex}, {link.seat.length}) & LENGTH)")
+            self.go_on(alias, self.brought(alias, weight, {vertex: met}, {}), None)
+            return
+        depth, words = self.depth, dict[int, str]()
+        if own.kind == LEAF:
+            self.measure_all(alias, vertex, link.seat)
+            words = {w: f"ld(b{alias} + {w} * s{alias}, at_{alias})" for w in range(own.projected)}
+            number = f"ld(b{alias} + {own.projected} * s{alias}, at_{alias})"
+            self.say(f"for at_{alias} in range(c{alias}):")
+        else:
+            self.say(f"list_{alias} = heap + ld(r{vertex}, {link.seat.offset}) * 8")
+            self.say(f"for at_{alias} in range(ld(r{vertex}, {link.seat.length}) & LENGTH):")
+            first = 1 + len(own.links)
+            words = self.row_words(alias, f"node_{alias}", first) if own.kind == NODE else {}
+            number = f"ld(node_{alias}, {first + own.projected})"
+        self.depth += 1
+        if own.kind >= EDGE:
+            self.bind_others(alias, vertex)
+        change = self.brought(alias, ONE, {vertex: met}, words)
+        group = None
+        if own.is_numbered:
+            group = "group"
+            self.say(f"group = table + {number} * {self.groups.stride * 8}")
+        self.go_on(alias, change, group)
+        self.depth = depth
+
+    def measure_all(self, alias: int, vertex: int, seat: Seat) -> None:
+        """Load where a leaf's rows lie, how many there are, and how far its columns are apart."""
+        self.say(f"b{alias} = heap + ld(r{vertex}, {seat.offset}) * 8")
+        self.say(f"s{alias} = ld(r{vertex}, {seat.length})", f"c{alias} = s{alias} & LENGTH")
+        self.say(f"s{alias} = ((1 << (s{alias} >> 40)) >> 1) * 8")
+
+    def bind_others(self, alias: int, vertex: int) -> None:
+        """Bind the values that an entry has at an alias' other vertices."""
+        own = self.layout.aliases[alias]
+        if own.kind == NODE:
+            node = f"nodes_{alias} + ld(list_{alias}, at_{alias}) * {own.stride * 8}"
+            self.say(f"node_{alias} = {node}")
+        for place, link in enumerate(own.links):
+            if link.vertex == vertex:
+                continue
+            stride = self.layout.vertices[link.vertex].stride * 8
+            word = (
+                f"ld(list_{alias}, at_{alias})"
+                if own.kind == EDGE
+                else f"ld(node_{alias}, {1 + place})"
+            )
+            self.say(f"r{link.vertex} = records_{link.vertex} + ({word} >> 32) * {stride}")
+
+    def add_to_group(self, change: Sequence[Sum], group: str | None) -> None:
+        """Write how sums are added to a group, which is noted before and after."""
+        state, words, width = len(self.groups.keys), self.groups.words, self.groups.note_words * 8
+        if group is None:
+            self.say(*self.bound_keys(), "group = group_of(st)")
+        self.say(*(f"old_{word} = ld(group, {state + word})" for word in range(words)))
+        news = self.add_news(change, state)
+        self.say("if not quiet:", f"    seen = ld(group, {state + words})", "    if seen < first:")
+        self.depth += 2
+        self.say(f"note = notes + n * {width}", "sto(note, 0, diff)")
+        self.say(*(f"sto(note, {1 + word}, ld(group, {word}))" for word in range(state)))
+        self.say(*(f"sto(note, {1 + state + word}, old_{word})" for word in range(words)))
+        now = [f"sto(note, {1 + state + words + at}, {new})" for at, new in enumerate(news)]
+        self.say(*now)
+        self.say(f"sto(group, {state + words}, serial + n)", "n += 1")
+        self.depth -= 1
+        self.say("else:", f"    note = notes + (seen - serial) * {width}")
+        self.say(*(f"    {each}" for each in now))
+        self.depth -= 1
+        if group is None or self.groups.messages.tells[self.start_alias].up is None:
+            self.say(f"list_empty(gd, group + {state * 8})")
+
+    def add_news(self, change: Sequence[Sum], state: int) -> list[str]:
+        """Write how sums are added to a group's; gives what holds the new words."""
+        news, word = list[str](), 0
+        for size, each in zip(self.groups.sizes, change, strict=True):
+            if size == 1:
+                self.say(f"new_{word} = old_{word} + {each.low}")
+                self.say(f"sto(group, {state + word}, new_{word})")
+                news.append(f"new_{word}")
+            else:
+                self.say(f"add128(group + {(state + word) * 8}, {each.low}, {each.upper})")
+                news += [f"ld(group, {state + word})", f"ld(group, {state + word + 1})"]
+            word += size
+        return news
+
+    def bound_keys(self) -> Iterator[str]:
+        """Bind what `group_of` reads: values of vertices; rows are numbered, but for the start."""
+        for source in {source for source, *_ in self.groups.keys}:
+            if source < len(self.layout.vertices):
+                yield f"sto(sources, {2 * source}, r{source})"

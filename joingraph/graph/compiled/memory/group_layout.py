@@ -1,0 +1,77 @@
+"""Where groups and messages lie, counted in words; it follows from a layout and who tells whom.
+
+parts    ()   n   [n is not NULL]        a sum of paths takes a word, one of values two
+sizes    1    2   1
+record   | key words | sums | serial number of its note | rows that have its number |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.layout import Layout, slot_words
+from joingraph.plan.messages import PATHS, Messages, Part
+from joingraph.plan.model import Plan, Slot
+
+FLOATS = {pa.float32().id: f.FLOAT_32, pa.float64().id: f.FLOAT_64}
+
+
+@dataclass(frozen=True)
+class GroupLayout:
+    """The layout of one view's groups; `wide`: each sum takes two words."""
+
+    plan: Plan
+    layout: Layout
+    messages: Messages
+    wide: bool = False
+
+    def sizes_of(self, parts: Sequence[Part]) -> list[int]:
+        """Return the words of the sum of each part."""
+        is_value = [any(term.kind == "value" for term in part) for part in parts]
+        return [2 if self.wide or value else 1 for value in is_value]
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """The words of each sum of a group."""
+        return self.sizes_of(self.messages.sums)
+
+    @cached_property
+    def words(self) -> int:
+        """The words of all sums of a group."""
+        return sum(self.sizes)
+
+    @cached_property
+    def keys(self) -> list[tuple[int, int, int]]:
+        """Where a path has the words of the key: source, word, and of which float it is."""
+        of_slots = ((slot, FLOATS.get(slot.stored.id, 0)) for slot in self.messages.keys)
+        return [(*each, kind) for slot, kind in of_slots for each in self.places(slot)]
+
+    @cached_property
+    def stride(self) -> int:
+        """The words of a record."""
+        place = len(self.keys) + self.words + 2
+        return 4 if place <= 4 else -(-place // 8) * 8
+
+    @cached_property
+    def note_words(self) -> int:
+        """The words of a note."""
+        return 1 + len(self.keys) + 2 * self.words
+
+    @cached_property
+    def kept(self) -> list[int]:
+        """The aliases of which is kept what they tell; of others it is their lists' lengths."""
+        return [
+            number
+            for number, told in enumerate(self.messages.tells)
+            if told.up is not None
+            and (len(self.layout.aliases[number].links) > 1 or told.parts != (PATHS,))
+        ]
+
+    def places(self, slot: Slot) -> list[tuple[int, int]]:
+        """Say where a path has the words of a slot: source and word."""
+        return slot_words(self.plan, len(self.layout.vertices), self.layout.aliases, slot)

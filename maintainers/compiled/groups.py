@@ -1,0 +1,179 @@
+"""Groups: a table of sums by key, in which what a base diff touches is noted once.
+
+    record   | key words | sums | serial number of its note | rows that have its number |
+
+    touch    the group's sums are noted before the first change in a base diff, and after each
+    number   a row of a root's alias has the number of its group behind its own words, so that
+             a path finds it without a key; a group lasts as long as it has such a row or a path
+
+In: an address of the groups' descriptor (graph/compiled/memory/groups.py), or the state's word.
+"""
+
+from __future__ import annotations
+
+from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.entries import bound, group_at, length_at, link_of, list_at, node_at
+from joingraph.graph.compiled.lists import step_of
+from joingraph.graph.compiled.machine.kernel import add128, kernel, ld, small, sto
+from joingraph.graph.compiled.prefetch import op_at
+from joingraph.graph.compiled.vertex_table import drop, put
+
+
+@small
+def begin_sum(to: int, words: int, number: int) -> None:
+    """Let a sum be a number."""
+    sto(to, 0, number)
+    if words > 1:
+        sto(to, 1, number >> 63)
+
+
+@small
+def is_zero(of: int, words: int) -> bool:
+    """True if a sum is 0."""
+    return ld(of, 0) == 0 and (words == 1 or ld(of, 1) == 0)
+
+
+@small
+def note_bits(term: int, low: int, high: int) -> None:
+    """Note which bits the values of a term have, by which it is known what sums may need."""
+    sign = high >> 63
+    sto(term, f.T_LOW, ld(term, f.T_LOW) | (low ^ sign))
+    sto(term, f.T_HIGH, ld(term, f.T_HIGH) | (high ^ sign))
+
+
+@small
+def add_sums(to: int, vector: int, sizes: int, parts: int) -> None:
+    """Add sums to sums."""
+    for part in range(parts):
+        place = ld(sizes, 2 * part) * 8
+        if ld(sizes, 2 * part + 1) == 1:
+            sto(to + place, 0, ld(to + place, 0) + ld(vector + place, 0))
+        else:
+            add128(to + place, ld(vector + place, 0), ld(vector + place, 1))
+
+
+@small
+def group_of(st: int) -> int:
+    """Find or make the group of the bound path."""
+    gd = ld(st, f.GROUPS)
+    vd, keys, key = ld(gd, f.G_TABLE), ld(gd, f.G_KEYS), ld(gd, f.G_KEY)
+    for word in range(ld(vd, f.V_KEY)):
+        part = keys + word * (f.KEY_WORDS * 8)
+        place = ld(st, f.SOURCES) + ld(part, 0) * 16
+        value = ld(ld(place, 0) + ld(part, 1) * ld(place, 1), 0)
+        if ld(part, 2) == f.FLOAT_64 and value == f.NEGATIVE_ZERO_64:
+            value = 0
+        if ld(part, 2) == f.FLOAT_32 and value == f.NEGATIVE_ZERO_32:
+            value = 0
+        sto(key, word, value)
+    return put(vd, key)
+
+
+@kernel
+def touch(st: int, record: int, vector: int) -> None:
+    """Add sums to a group, and note what it was and is."""
+    gd = ld(st, f.GROUPS)
+    states, words = record + ld(gd, f.G_STATE) * 8, ld(gd, f.G_WORDS)
+    note = 0 if ld(st, f.SILENT) else noted(st, gd, record, states)
+    add_sums(states, vector, ld(gd, f.G_SIZES), ld(gd, f.G_PARTS))
+    if note:
+        for word in range(words):
+            sto(note, 1 + ld(gd, f.G_STATE) + words + word, ld(states, word))
+    list_empty(gd, states)
+
+
+@small
+def noted(st: int, gd: int, record: int, states: int) -> int:
+    """Find the note of a group in this base diff, or make it with the sums that it has now."""
+    words, rows = ld(gd, f.G_WORDS), ld(st, f.ROWS)
+    notes, width = ld(gd, f.G_NOTES), ld(gd, f.G_NOTE_WORDS) * 8
+    serial = ld(states, words)
+    if serial >= ld(gd, f.G_FIRST):
+        return notes + (serial - ld(gd, f.G_SERIAL)) * width
+    note = notes + rows * width
+    sto(note, 0, ld(gd, f.G_DIFF))
+    for word in range(ld(gd, f.G_STATE) + words):
+        sto(note, 1 + word, ld(record, word))
+    sto(states, words, ld(gd, f.G_SERIAL) + rows)
+    sto(st, f.ROWS, rows + 1)
+    sto(gd, f.G_TOUCHED, ld(gd, f.G_TOUCHED) + 1)
+    return note
+
+
+@small
+def list_empty(gd: int, states: int) -> None:
+    """List a group that has neither paths nor rows, to be freed once it was told."""
+    rows = states + (ld(gd, f.G_WORDS) + 1) * 8
+    if ld(rows, 0) == 0 and is_zero(states, ld(ld(gd, f.G_SIZES), 1)):
+        sto(rows, 0, f.LISTED)
+        count = ld(gd, f.G_EMPTY_COUNT)
+        sto(ld(gd, f.G_EMPTY), count, states - ld(gd, f.G_STATE) * 8)
+        sto(gd, f.G_EMPTY_COUNT, count + 1)
+
+
+@kernel
+def number_row(st: int, ad: int, weight: int) -> int:
+    """Write the number of its group behind a row that came; gives the group, which counts rows."""
+    gd, record = ld(st, f.GROUPS), group_of(st)
+    vd, states = ld(gd, f.G_TABLE), record + ld(gd, f.G_STATE) * 8
+    rows = states + (ld(gd, f.G_WORDS) + 1) * 8
+    sto(rows, 0, ld(rows, 0) + weight)
+    list_empty(gd, states)
+    if weight > 0:
+        place = number_place(st, ad)
+        sto(place, 0, (record - ld(vd, f.V_RECORDS)) // (ld(vd, f.V_STRIDE) * 8))
+    return record
+
+
+@small
+def number_place(st: int, ad: int) -> int:
+    """Return where the row that was linked last has its number; a move's lies where it was."""
+    op, kind, own = op_at(st, ld(st, f.CURSOR)), ld(ad, f.A_KIND), ld(ad, f.A_PROJECTED)
+    is_move = ld(op, f.O_KIND) == f.MOVE
+    if kind == f.NODE:
+        node = node_at(ad, ld(op, f.O_PLACE) if is_move else ld(st, f.LAST_NODE))
+        return node + (1 + ld(ad, f.A_LINK_COUNT) + own) * 8
+    ln = link_of(ad, 0)
+    record = bound(st, ln)
+    at = ld(op, f.O_PLACE) if is_move else length_at(ln, record) - 1
+    return list_at(st, ln, record) + at * 8 + own * step_of(group_at(ln, record))
+
+
+@small
+def count_row(st: int, ad: int) -> int:
+    """Number a bound row, which its group counts; gives the group."""
+    gd, record = ld(st, f.GROUPS), group_of(st)
+    vd, rows = ld(gd, f.G_TABLE), record + (ld(gd, f.G_STATE) + ld(gd, f.G_WORDS) + 1) * 8
+    sto(rows, 0, ld(rows, 0) + 1)
+    sto(number_at(st, ad), 0, (record - ld(vd, f.V_RECORDS)) // (ld(vd, f.V_STRIDE) * 8))
+    return record
+
+
+@small
+def numbered(st: int, ad: int) -> int:
+    """Return the group of a bound row, by its number."""
+    vd = ld(ld(st, f.GROUPS), f.G_TABLE)
+    return ld(vd, f.V_RECORDS) + ld(number_at(st, ad), 0) * ld(vd, f.V_STRIDE) * 8
+
+
+@small
+def number_at(st: int, ad: int) -> int:
+    """Return where a bound row has its number."""
+    place = ld(st, f.SOURCES) + ld(ad, f.A_SOURCE) * 16
+    return ld(place, 0) + ld(ad, f.A_PROJECTED) * ld(place, 1)
+
+
+@kernel
+def end_batch(gd: int) -> None:
+    """Free the groups that have neither paths nor rows, once what they were has been told."""
+    vd = ld(gd, f.G_TABLE)
+    for place in range(ld(gd, f.G_EMPTY_COUNT)):
+        record = ld(ld(gd, f.G_EMPTY), place)
+        states = record + ld(gd, f.G_STATE) * 8
+        rows = states + (ld(gd, f.G_WORDS) + 1) * 8
+        sto(rows, 0, ld(rows, 0) & ~f.LISTED)
+        is_empty = ld(rows, 0) == 0 and is_zero(states, ld(ld(gd, f.G_SIZES), 1))
+        if is_empty and ld(vd, f.V_KEY) > 0:
+            drop(vd, record)
+    sto(gd, f.G_EMPTY_COUNT, 0)
+    sto(gd, f.G_DIFF, -1)

@@ -40,7 +40,13 @@ IMPORTS = """from joingraph.graph.compiled.fields import (
 from joingraph.graph.compiled.prefetch import ask_row
 from joingraph.graph.compiled.machine.kernel import call3, copy8, fill8, ld, plug, prefetch, sto
 from joingraph.maintainers.compiled.link import link_node
-from joingraph.graph.compiled.lists import append, begin_inside, prefetch_run, resize
+from joingraph.graph.compiled.lists import (
+    append,
+    begin_inside,
+    prefetch_column,
+    prefetch_run,
+    resize,
+)
 from joingraph.graph.compiled.live_flags import enliven, lay_dead, settle, spread
 from joingraph.generators.compiled.odometer import segment
 from joingraph.graph.compiled.list_index import note_appended

@@ -40,7 +40,7 @@ from joingraph.graph.compiled.fields import (
     OP_WORDS,
     VERTEX_WORDS,
 )
-from joingraph.graph.compiled.layout import Layout, Link
+from joingraph.graph.compiled.layout import Layout, Link, Seat
 from joingraph.plan.program import Enter, Step, Weigh
 
 MAX_LOOPS = 12  # CPython takes 20 nested blocks; beyond ten hops the odometer is as fast
@@ -288,6 +288,10 @@ class Writer:
             self.say(flag, f"if {test}:", "    continue")
         elif test:
             self.say(f"if {test}:", "    continue")
+
+    def ask_rows(self, seat: Seat, record: str) -> str:
+        """Write what prefetches the rows of a leaf at a value."""
+        return f"prefetch_run(heap, {record} + {seat.offset * 8}, {seat.columns})"
 
     def leaves(self, leaves: list[Enter]) -> None:
         """Write the product of the leaves' rows; of two, the longer list is the inner loop."""

@@ -103,7 +103,7 @@ class Ahead:
         if seat.kind >= EDGE:
             self.say(f"    prefetch(heap, ld(likely, {seat.offset}))")
         else:
-            self.say(f"    prefetch_run(heap, likely + {seat.offset * 8}, {seat.columns})")
+            self.say(f"    {self.writer.ask_rows(seat, 'likely')}")
 
     def edges(self, link: Link) -> list[Seat]:
         """List the other aliases at a vertex that lead on by an edge."""
@@ -127,7 +127,7 @@ class Ahead:
     def lists_beyond(self, edge: Seat) -> list[str]:
         """Write the lines that ask for the beginnings of the leaves' lists at one value."""
         return [
-            f"prefetch_run(heap, far + {seat.offset * 8}, {seat.columns})"
+            self.writer.ask_rows(seat, "far")
             for seat in self.layout.vertices[self.other_end(edge).vertex].seats
             if seat.kind == LEAF
         ]

@@ -117,6 +117,13 @@ class Teller(Writer):
         head = f'"""{title}\n\n{NOTE}\n"""\n\n{HEAD_OF_GROUPS}{signature}'
         return head + "\n".join(self.lines) + "\n"
 
+    def ask_rows(self, seat: Seat, record: str) -> str:
+        """Write what prefetches the rows of a leaf at a value: of most, the numbers are enough."""
+        own = self.layout.aliases[seat.alias]
+        if own.is_numbered and not any(self.groups.messages.tells[seat.alias].own):
+            return f"prefetch_column(heap, {record} + {seat.offset * 8}, {own.projected})"
+        return f"prefetch_run(heap, {record} + {seat.offset * 8}, {seat.columns})"
+
     def group_bases(self) -> None:
         """Load what stays the same while a row is told of."""
         self.say("n, serial, first = ld(st, ROWS), ld(gd, G_SERIAL), ld(gd, G_FIRST)")

@@ -167,8 +167,14 @@ def remove_row(st: int, group: int, shape: int, position: int) -> None:
 @small
 def prefetch_run(heap: int, group: int, columns: int) -> None:
     """Ask for the first rows of a list, in each of its columns."""
+    for column in range(columns):
+        prefetch_column(heap, group, column)
+
+
+@small
+def prefetch_column(heap: int, group: int, column: int) -> None:
+    """Ask for the first rows of a list, in one of its columns."""
     offset, sized = ld(group, 0), ld(group, 1)
     rows, capacity = min(sized & LENGTH, PREFETCHED_ROWS), (1 << (sized >> 40)) >> 1
-    for column in range(columns):
-        for row in range(0, rows, 8):
-            prefetch(heap, offset + column * capacity + row)
+    for row in range(0, rows, 8):
+        prefetch(heap, offset + column * capacity + row)

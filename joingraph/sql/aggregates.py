@@ -24,6 +24,7 @@ _NAMES: dict[type, str] = {
     exp.ArgMax: "MAX_BY",
     exp.LogicalAnd: "BOOL_AND",
     exp.LogicalOr: "BOOL_OR",
+    exp.VariancePop: "VAR_POP",
     exp.GroupConcat: "STRING_AGG",
     exp.ArrayUniqueAgg: "COLLECT_SET",
 }

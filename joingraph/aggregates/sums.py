@@ -6,6 +6,9 @@
 A factor is an integer taken of one argument, a monomial a product of factors of different
 arguments, () is the count of rows. So an engine may sum the parts of a monomial apart, wherever
 its arguments come from, and multiply the sums.
+
+Some of the sums are totals, numbers of a SQL type that readers of deltas may keep: they add up the
+changes of x and [x is not NULL] above to have the AVG of decimals or integers.
 """
 
 from __future__ import annotations
@@ -39,17 +42,28 @@ Sums: TypeAlias = tuple[int, ...]
 Words: TypeAlias = npt.NDArray[np.int64]
 
 
+class Total(NamedTuple):
+    """A sum as a number: how its column's name ends, the place of its monomial, its type."""
+
+    ending: str
+    at: int
+    type: pa.DataType
+
+
 @dataclass(frozen=True, slots=True)
 class Linear:
     """An aggregate that its sums decide; `finish` makes the result of them.
 
-    `by_column` makes it of many groups' sums, where each fits a word; such results always fit.
+    Totals are enough to make the result; without any, `instead` says which aggregates have them.
+    `by_column` makes results of many groups' sums, where each fits a word; such results always fit.
     """
 
     type: pa.DataType
     types: tuple[pa.DataType, ...]
     monomials: tuple[Monomial, ...]
     finish: Callable[[Sums], Result]
+    totals: tuple[Total, ...] = ()
+    instead: str = ""
     by_column: Callable[[Sequence[Words]], pa.Array] | None = None
 
     def zero(self) -> Sums:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from joingraph.aggregates.contract import ALL, Asked, Entry, Refused, Result, refused_type
 from joingraph.aggregates.exact import Rounding, fitted, scale_of, timestamp_of
 from joingraph.aggregates.linear.sum import sum_type
-from joingraph.aggregates.sums import Factor, Linear, Sums, specials
+from joingraph.aggregates.sums import Factor, Linear, Sums, Total, specials
 from joingraph.expressions.functions.decimals import nearest, whole_quotient
 from joingraph.expressions.order import DAY_MICROSECONDS
 from joingraph.expressions.types import DECIMAL_DIGITS, FLOATS, TIMESTAMP, is_number, sql_name
@@ -23,11 +23,13 @@ def average(asked: Asked) -> Linear:
     if is_time and dialect == "duckdb":
         type = TIMESTAMP if pa.types.is_date(given) else given
         return Linear(type, asked.types, monomials, _mean_time(given, type))
-    if not is_number(given) or sum_type(given, dialect) is None:
+    added = sum_type(given, dialect)
+    if not is_number(given) or added is None:
         raise refused_type(asked, "CAST the argument to DOUBLE")
     refuse_numeric(asked)
     type, finish = mean(given, dialect)
-    return Linear(type, asked.types, monomials, finish)
+    totals = (Total("sum", 0, added), Total("count", 1, pa.int64()))
+    return Linear(type, asked.types, monomials, finish, () if added in FLOATS else totals)
 
 
 def refuse_numeric(asked: Asked) -> None:

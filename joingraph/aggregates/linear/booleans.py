@@ -8,6 +8,7 @@ from joingraph.aggregates.contract import NOT_SQLITE, Asked, Entry, Result, refu
 from joingraph.aggregates.sums import Factor, Linear, Sums
 
 _MONOMIALS = ((Factor(0, "true"),), (Factor(0, "known"),))
+_INSTEAD = "write COUNT(*) FILTER (WHERE x), COUNT(x)"
 
 
 def bool_and(asked: Asked) -> Linear:
@@ -17,7 +18,7 @@ def bool_and(asked: Asked) -> Linear:
         true, known = sums
         return true == known if known else None
 
-    return Linear(pa.bool_(), _of_booleans(asked), _MONOMIALS, finish)
+    return Linear(pa.bool_(), _of_booleans(asked), _MONOMIALS, finish, instead=_INSTEAD)
 
 
 def bool_or(asked: Asked) -> Linear:
@@ -27,7 +28,7 @@ def bool_or(asked: Asked) -> Linear:
         true, known = sums
         return true > 0 if known else None
 
-    return Linear(pa.bool_(), _of_booleans(asked), _MONOMIALS, finish)
+    return Linear(pa.bool_(), _of_booleans(asked), _MONOMIALS, finish, instead=_INSTEAD)
 
 
 def _of_booleans(asked: Asked) -> tuple[pa.DataType, ...]:

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from joingraph.aggregates.contract import Asked, Entry, Refused, Result, refused_type
 from joingraph.aggregates.exact import fitted
-from joingraph.aggregates.sums import Factor, Linear, Monomial, Sums
+from joingraph.aggregates.sums import Factor, Linear, Monomial, Sums, Total
 
 
 def count(asked: Asked) -> Linear:
@@ -17,12 +17,14 @@ def count(asked: Asked) -> Linear:
     if asked.is_distinct and not asked.types:
         raise Refused("COUNT(DISTINCT *)", "it names no columns", "list the columns")
     known: Monomial = tuple(Factor(at, "known") for at in range(len(asked.types)))
+    type, totals = pa.int64(), (Total("", 0, pa.int64()),)
     return Linear(
-        pa.int64(),
+        type,
         asked.types,
         (known,),
-        lambda sums: fitted(sums[0], pa.int64()),
-        lambda sums: pa.array(sums[0]),
+        lambda sums: fitted(sums[0], type),
+        totals,
+        by_column=lambda sums: pa.array(sums[0]),
     )
 
 
@@ -36,7 +38,9 @@ def count_if(asked: Asked) -> Linear:
     def finish(sums: Sums) -> Result:
         return None if is_sum and not sums[1] else fitted(sums[0], type)
 
-    return Linear(type, asked.types, ((Factor(0, "true"),), (Factor(0, "known"),)), finish)
+    totals = Total("", 0, type), Total("count", 1, pa.int64())
+    monomials = ((Factor(0, "true"),), (Factor(0, "known"),))
+    return Linear(type, asked.types, monomials, finish, totals if is_sum else totals[:1])
 
 
 AGGREGATES = {

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from joingraph.aggregates.contract import NOT_SQLITE, Aggregate, Asked, Entry, Result
 from joingraph.aggregates.exact import Rounding, root
-from joingraph.aggregates.linear.pairs import pairs_of
+from joingraph.aggregates.linear.pairs import INSTEAD, pairs_of
 from joingraph.aggregates.sums import Linear, Sums
 
 
@@ -28,7 +28,7 @@ class Covariance:
             bottom = found.count * (found.count - self.less) * math.prod(found.scales)
             return rounding.of(found.nans, found.centred("y", "x"), bottom)
 
-        return Linear(pa.float64(), asked.types, pairs.monomials, finish)
+        return Linear(pa.float64(), asked.types, pairs.monomials, finish, instead=INSTEAD)
 
 
 def correlation(asked: Asked) -> Linear:
@@ -53,7 +53,7 @@ def correlation(asked: Asked) -> Linear:
         size = root(yx * yx, found.centred("y", "y") * found.centred("x", "x"))
         return size if yx >= 0 else -size
 
-    return Linear(pa.float64(), asked.types, pairs.monomials, finish)
+    return Linear(pa.float64(), asked.types, pairs.monomials, finish, instead=INSTEAD)
 
 
 AGGREGATES = {

@@ -29,6 +29,7 @@ _MONOMIALS: Final[dict[str, Monomial]] = {
     "xx": (_Y, Factor(1, "square")),
 }
 SPECIALS_OF_ONE: Final = 3
+INSTEAD: Final = "write COUNT(y + x), SUM(y), SUM(x), SUM(y * x), ... of rows without NULL"
 
 
 class Pairs(NamedTuple):

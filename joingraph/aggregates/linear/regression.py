@@ -15,8 +15,8 @@ import pyarrow as pa
 from joingraph.aggregates.contract import NOT_SQLITE, Aggregate, Asked, Entry, Result
 from joingraph.aggregates.exact import Rounding, fitted
 from joingraph.aggregates.linear.average import mean
-from joingraph.aggregates.linear.pairs import Moments, pairs_of
-from joingraph.aggregates.sums import Linear, Sums
+from joingraph.aggregates.linear.pairs import INSTEAD, Moments, pairs_of
+from joingraph.aggregates.sums import Linear, Sums, Total
 
 Finish: TypeAlias = Callable[[Moments, Rounding], Result]
 
@@ -87,14 +87,15 @@ class Regression:
             found = pairs.read(sums)
             return self.of_pairs(found, rounding) if found.count else None
 
-        return Linear(pa.float64(), asked.types, pairs.monomials, finish)
+        return Linear(pa.float64(), asked.types, pairs.monomials, finish, instead=INSTEAD)
 
 
 def regr_count(asked: Asked) -> Aggregate:
     """Return the count of pairs, in DuckDB a UINTEGER."""
     type = pa.uint32() if asked.dialect == "duckdb" else pa.int64()
     monomials = pairs_of(asked, "n").monomials[:1]
-    return Linear(type, asked.types, monomials, lambda sums: fitted(sums[0], type))
+    totals = (Total("", 0, pa.int64()),)
+    return Linear(type, asked.types, monomials, lambda sums: fitted(sums[0], type), totals)
 
 
 class AverageOfPairs:
@@ -111,7 +112,7 @@ class AverageOfPairs:
             found = pairs.read(sums)
             return finish_mean((found.sums[self.name], found.count, *found.odd(self.name)))
 
-        return Linear(type, asked.types, pairs.monomials, finish)
+        return Linear(type, asked.types, pairs.monomials, finish, instead=INSTEAD)
 
 
 _MAKERS: dict[str, Callable[[Asked], Aggregate]] = {

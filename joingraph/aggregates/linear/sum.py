@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from joingraph.aggregates.contract import ALL, Asked, Entry, Refused, Result, refused_type
 from joingraph.aggregates.exact import Rounding, fitted, narrow_quotient, quotient, scale_of
-from joingraph.aggregates.sums import Factor, Linear, Sums, Words, specials
+from joingraph.aggregates.sums import Factor, Linear, Sums, Total, Words, specials
 from joingraph.expressions.types import (
     DECIMAL_DIGITS,
     FLOATS,
@@ -61,8 +61,9 @@ def sum_(asked: Asked) -> Linear:
         return fitted(total, type) if is_whole else rounding.of(odd, total, scale)
 
     monomials = ((Factor(0, "value"),), (Factor(0, "known"),), *specials(0, given))
+    totals = (Total("", 0, type), Total("count", 1, pa.int64())) if is_whole else ()
     by_column = sums_by_column if type == pa.int64() and is_whole else None
-    return Linear(type, asked.types, monomials, finish, by_column)
+    return Linear(type, asked.types, monomials, finish, totals, by_column=by_column)
 
 
 def sums_by_column(sums: Sequence[Words]) -> pa.Array:
@@ -81,7 +82,7 @@ def total(asked: Asked) -> Linear:
         return rounding.of(sums[1:], sums[0], scale)
 
     monomials = ((Factor(0, "value"),), *specials(0, given))
-    return Linear(pa.float64(), asked.types, monomials, finish)
+    return Linear(pa.float64(), asked.types, monomials, finish, instead="write SUM(x)")
 
 
 AGGREGATES = {"SUM": Entry(sum_, ALL), "TOTAL": Entry(total, ("sqlite",))}

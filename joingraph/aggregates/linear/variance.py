@@ -17,6 +17,7 @@ from joingraph.aggregates.linear.average import refuse_numeric
 from joingraph.aggregates.sums import Factor, Linear, Sums, specials
 from joingraph.expressions.types import is_number
 
+_INSTEAD = "write COUNT(x), SUM(x), SUM(x * x)"
 _MONOMIALS = ((Factor(0, "known"),), (Factor(0, "value"),), (Factor(0, "square"),))
 
 
@@ -44,7 +45,8 @@ class Spread:
             top = count * squares - total * total
             return rounding.of(odd, top, count * (count - self.less) * scale * scale)
 
-        return Linear(pa.float64(), asked.types, (*_MONOMIALS, *specials(0, type)), finish)
+        monomials = (*_MONOMIALS, *specials(0, type))
+        return Linear(pa.float64(), asked.types, monomials, finish, instead=_INSTEAD)
 
 
 _SAMPLE, _POPULATION = Spread(less=1, is_root=False), Spread(less=0, is_root=False)

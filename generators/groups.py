@@ -119,10 +119,9 @@ class Groups:
         except (OverflowError, ZeroDivisionError) as error:
             named = f"{use.text}{self.place(key)}"
             if isinstance(error, ZeroDivisionError):
-                raise DiffError(f"{named} divides by zero; nothing was applied") from None
+                raise DiffError(f"{named} divides by zero") from None
             raise DiffError(
-                f"{named} is {error.args[0]}, which {sql_name(use.type)} does not hold;"
-                " nothing was applied"
+                f"{named} is {error.args[0]}, which {sql_name(use.type)} does not hold"
             ) from None
         return found
 

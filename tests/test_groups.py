@@ -222,6 +222,10 @@ def graph(request: pytest.FixtureRequest) -> jg.JoinGraph:
     return made
 
 
+def view_of(sql: str, dialect: str = "duckdb") -> jg.View:
+    return jg.View(sql, TABLES, dialect=dialect)
+
+
 def sorted_rows(graph: jg.JoinGraph) -> list[tuple[Any, ...]]:
     return sorted((a, n, int(total)) for a, n, total in rows_of(graph))
 
@@ -324,3 +328,24 @@ def test_a_batch_interrupted_at_any_step_leaves_groups_before_or_after(
         assert len(graph.delete("f", [(1, "ann", 0.5)])) == 1
         at += 11
     assert seen == {1, 2} or seen == {0, 1}
+
+
+def test_a_batch_is_at_most_as_large_as_the_groups_it_touches() -> None:
+    one = jg.JoinGraph(view_of("SELECT COUNT(*) AS n FROM f JOIN t ON f.a = t.a"))
+    two = jg.JoinGraph(view_of(SUMS))
+    for graph in one, two:
+        graph.load({"f": ROWS["f"] * 10, "t": ROWS["t"] * 10})
+    new = (1, 9, 1, None, None, "z")
+    assert one.fanout([("insert", "t", [new])]) == (2, False)
+    assert one.fanout([("insert", "t", [(7, *new[1:])])]) == (0, True)
+    assert two.fanout([("insert", "t", [new])]) == (40, False)
+    assert two.fanout([("delete", "t", [ROWS["t"][0]])]) == (4, False)
+    assert two.stats()["groups"] == 2 and two.stats()["group_bytes"] > 500
+
+
+def test_a_read_that_finds_no_value_does_not_speak_of_a_batch() -> None:
+    small = jg.JoinGraph(jg.View("SELECT SUM(s) AS s FROM t", TABLES), engine="reference")
+    small.maintain_only = True
+    small.insert("t", [(1, 1, (1 << 63) - 1, None, None, ""), (1, 1, 1, None, None, "")])
+    with pytest.raises(jg.DiffError, match=r"^SUM\(s\) is 9223372036854775808, .* not hold$"):
+        small.to_arrow()

@@ -10,22 +10,24 @@ the rows. They are made when they are first asked for.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from joingraph.common.errors import CorruptGraph, LimitError, ViewError
+from joingraph.common.errors import CorruptGraph, DiffError, LimitError, ViewError
 from joingraph.common.progress import Progress
 from joingraph.engines.contract import Applied, Blocks, Engine, Ready
 from joingraph.engines.streaming import one_table
-from joingraph.expressions.evaluate import evaluate, holds
+from joingraph.expressions.evaluate import NoAnswer, evaluate, holds
 from joingraph.expressions.order import in_order
 from joingraph.expressions.python_values import python_value
 from joingraph.expressions.show import show
 from joingraph.expressions.texts import Numbers, blocks, take_rows
 from joingraph.expressions.tree import Expression
 from joingraph.expressions.words import Word, from_words
+from joingraph.generators.group_size import group_bytes
 from joingraph.generators.groups import Groups, Key
 from joingraph.generators.reads.scan import BLOCK
 from joingraph.graph.blocks import Block
@@ -73,7 +75,8 @@ class GroupingEngine:
         self._groups = None
         self.rows.load(entries, check=check)
         if check:
-            self.groups.all_shown()
+            with nothing_applied():
+                self.groups.all_shown()
 
     def apply(
         self,
@@ -95,7 +98,8 @@ class GroupingEngine:
         self._groups = None  # until they are whole again
         if groups is None:
             return Groups(self.definition).diff_rows([])
-        touched = list(groups.absorb(changes.table))
+        with nothing_applied():
+            touched = list(groups.absorb(changes.table))
         found = groups.diff_rows(touched)
         if self._absorbed is not None:
             self._absorbed.append(changes.table)
@@ -121,9 +125,18 @@ class GroupingEngine:
         return self.rows.missing(entries)
 
     def fanout(self, entries: Sequence[Entry], *, skip: bool) -> tuple[int, bool, list[Refused]]:
-        """Bound the rows of a batch's view diffs: each joined row touches one group."""
+        """Bound the rows of a batch's view diffs: two for each group that a base diff touches.
+
+        It touches one for each joined row at the most, and none but those that are there if it
+        only takes rows away.
+        """
         rows, _, refused = self.rows.fanout(entries, skip=skip)
-        return 2 * rows, rows == 0, refused
+        touched = rows
+        if self.grouping.is_whole:
+            touched = min(rows, sum(each.length for each in entries))
+        elif self._groups is not None and all(each.post is None for each in entries):
+            touched = min(rows, len(self._groups.of) * sum(each.length for each in entries))
+        return 2 * touched, rows == 0, refused
 
     def expire(self, conditions: Conditions, *, generate: bool) -> DiffRows:
         """Delete all base rows that meet the conditions, in every alias named; give view diffs."""
@@ -242,8 +255,9 @@ class GroupingEngine:
         return sum(each.num_rows for each in self.read(Reading(conditions), Visited()))
 
     def stats(self) -> dict[str, Any]:
-        """Return the size of the joined rows' graph, and how many groups there are."""
-        return {**self.rows.stats(), "groups": len(self.groups.of)}
+        """Return the size of the joined rows' graph, how many groups are kept, and their size."""
+        kept = self.groups.of
+        return {**self.rows.stats(), "groups": len(kept), "group_bytes": group_bytes(kept)}
 
     def compile(self, progress: Progress) -> None:
         """Compile what the engine of the joined rows has to compile."""
@@ -256,6 +270,17 @@ class GroupingEngine:
         anew = self.groups
         if kept.states() != anew.states():
             raise CorruptGraph("a group is not what its rows make it")
+
+
+@contextmanager
+def nothing_applied() -> Generator[None]:
+    """Add to what refuses a change that nothing of it was applied."""
+    try:
+        yield
+    except NoAnswer:
+        raise
+    except DiffError as error:
+        raise DiffError(f"{error}; nothing was applied") from None
 
 
 def some(values: Mapping[Expression, pa.Array], rows: Numbers) -> dict[Expression, pa.Array]:

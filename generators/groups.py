@@ -68,12 +68,13 @@ class Rows(NamedTuple):
 
 
 class Groups:
-    """The groups of one view."""
+    """The groups of one view, with the states of all its aggregates or of those at some places."""
 
-    def __init__(self, definition: Definition) -> None:
+    def __init__(self, definition: Definition, places: Sequence[int] | None = None) -> None:
         assert definition.grouping is not None, "a view without groups has none"
         self.definition, self.grouping = definition, definition.grouping
         self.aggregates = [aggregate(use.asked) for use in self.grouping.uses]
+        self.places = range(len(self.aggregates)) if places is None else places
         self.key_types = [each.type for each in self.grouping.values[: self.grouping.keys]]
         self.of: dict[Key, Group] = {}
         if self.grouping.is_whole:
@@ -96,13 +97,18 @@ class Groups:
         group = self.of.get(key)
         if group is None:
             group = self.of[key] = self.empty()
+        self.change(group, values, times)
+        if not group.paths and not self.grouping.is_whole:
+            del self.of[key]
+
+    def change(self, group: Group, values: Values, times: int) -> None:
+        """Bring a joined row to the states of its group."""
         group.paths += times
-        for at, (use, each) in enumerate(zip(self.grouping.uses, self.aggregates, strict=True)):
+        for at in self.places:
+            use, each = self.grouping.uses[at], self.aggregates[at]
             if use.condition is None or values[use.condition] is True:
                 given = tuple(values[column] for column in use.columns)
                 group.states[at] = each.add(group.states[at], given, times)
-        if not group.paths and not self.grouping.is_whole:
-            del self.of[key]
 
     def values_of(self, key: Key) -> Values | None:
         """Compute a group's aggregates; None if it is not there."""

@@ -22,6 +22,7 @@ from joingraph.engines.streaming import never_fails
 from joingraph.expressions.evaluate import NoAnswer
 from joingraph.filters.keyed import split
 from joingraph.plan.keys.keyed import Keyed, keyed_aliases
+from joingraph.plan.keys.totals import delta_columns
 from joingraph.plan.view import View
 from joingraph.storage.attempt import Attempt
 from joingraph.storage.live_graph import LiveGraph
@@ -29,8 +30,15 @@ from joingraph.storage.positions import Origin
 from joingraph.storage.record import Record
 from joingraph.tables.batch import Entry, Refused, without
 from joingraph.tables.row_batch import RowBatch
+from joingraph.view_diffs.deltas import Deltas
 from joingraph.view_diffs.factorised import Factorised
-from joingraph.view_diffs.formats import FromRows, made_as_idiffs, made_as_rows, made_factorised
+from joingraph.view_diffs.formats import (
+    FromRows,
+    made_as_deltas,
+    made_as_idiffs,
+    made_as_rows,
+    made_factorised,
+)
 from joingraph.view_diffs.idiffs import IDiffs, group_idiffs, make_idiffs
 from joingraph.view_diffs.view_diff import META, Forms, ViewDiff, check_names
 
@@ -136,6 +144,9 @@ class Batches:
     ) -> tuple[int, ViewDiff]:
         """Carry a batch out and log it, with its view diffs if they may be asked for again."""
         made = "rows" if is_logged or record.is_remade else form  # which subscribers can be told
+        if self.makes_deltas(form):
+            self._check_subscribers(form)
+            made = form
         self._check_size(record.entries, made)
         if form == "rows" and not is_logged and self._logs_ahead:
             number, diff = self._carried_out_logged(attempt, record)
@@ -150,6 +161,25 @@ class Batches:
         if record.is_remade:
             attempt.changes = diff.changes
         return number, diff
+
+    def makes_deltas(self, form: str) -> bool:
+        """True if what a batch does in this form are the deltas of groups."""
+        has_groups = self._live.view.definition.grouping is not None
+        return form == "deltas" or (form == "factorised" and has_groups)
+
+    def _check_subscribers(self, form: str) -> None:
+        """Refuse deltas where subscribers get rows: a batch is told in one way."""
+        live = self._live
+        if live.keeping.keep_groups and live.journal.state.wanted_after() is not None:
+            raise DiffError(
+                f'form="{form}": this graph has subscribers, who get rows; apply with form="rows",'
+                " or make the graph with keep_groups=False, whose subscribers get deltas"
+            )
+
+    def check_tellable(self) -> None:
+        """Refuse a subscriber where the view diffs of batches can be neither rows nor deltas."""
+        if not self._live.keeping.keep_groups:
+            delta_columns(self._live.view.definition)
 
     @property
     def _logs_ahead(self) -> bool:
@@ -201,7 +231,9 @@ class Batches:
             check_names(f'form="{form}"', pa.schema([*self._live.view.schema, *META]))
         seq = self._live.journal.state.seq + 1
         skip, generate = self.skips, attempt.is_trial or not self.maintain_only
-        if generate and form == "idiffs":
+        if self.makes_deltas(form):
+            refused, forms = self._deltas(entries, generate=generate)
+        elif generate and form == "idiffs":
             refused, forms = self._as_idiffs(entries)
         elif generate and form == "factorised":
             found, refused = self._factorised(entries, skip=skip)
@@ -213,6 +245,16 @@ class Batches:
             forms = made_as_rows(applied.changes, idiffs, applied.net)
         self.refuse(entries, refused)
         return refused, ViewDiff(forms, seq)
+
+    def _deltas(self, entries: Sequence[Entry], *, generate: bool) -> tuple[list[Refused], Forms]:
+        """Carry a batch out and give the deltas of groups; none, if view diffs are not wanted."""
+        engine, definition = self._live.engine, self._live.view.definition
+        if generate and definition.grouping is not None:
+            found, refused = engine.factorise(entries, skip=self.skips)
+            return refused, made_factorised(found, self.from_rows((), ()))
+        columns = delta_columns(definition)  # which a view without groups does not have
+        applied = engine.apply(entries, skip=self.skips, generate=False)
+        return applied.refused, made_as_deltas(Deltas(columns.schema.empty_table()))
 
     def _factorised(
         self, entries: Sequence[Entry], *, skip: bool

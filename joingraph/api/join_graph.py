@@ -23,6 +23,7 @@ from joingraph.api.reads import Reads
 from joingraph.api.subscription import WAITING_BYTES, Subscription, is_whole, subscribe, unsubscribe
 from joingraph.api.writes import Diffs, Writes
 from joingraph.common.closing import Closing
+from joingraph.common.errors import ViewError
 from joingraph.common.names import plain, short_repr
 from joingraph.common.progress import Progress, shown_progress
 from joingraph.engines.choice import one_of
@@ -72,6 +73,7 @@ class JoinGraph(Closing):
         engine: str = "auto",
         lookahead: str = "auto",
         on_missing: str = "error",
+        keep_groups: bool = True,
         memory_limit: int | None = None,
         durability: str = "fsync",
         key_index: Sequence[str] = (),
@@ -84,8 +86,9 @@ class JoinGraph(Closing):
         on_missing = one_of("on_missing", on_missing, ON_MISSING)
         durability = one_of("durability", durability, DURABILITIES)
         view, indexed = with_key_index(view, key_index)
+        check_keep_groups(view, keep_groups)
         options = {"engine": engine, "lookahead": lookahead, "on_missing": on_missing}
-        owner = Owner(view, indexed, options)
+        owner = Owner(view, indexed, {**options, "keep_groups": keep_groups})
         kept_at = None if path is None else as_folder(path)
         limit = plain(memory_limit)
         self._live = LiveGraph(Keeping(kept_at, owner, None if readonly else durability, limit))
@@ -188,7 +191,8 @@ class JoinGraph(Closing):
     ) -> ViewDiff:
         """Apply a batch over one or several base tables, in order: whole or not at all.
 
-        `form` is how its view diffs are made: "rows", "idiffs" or "factorised" (docs/outputs.md).
+        `form` is how its view diffs are made: "rows", "idiffs", "factorised" (docs/outputs.md), or
+        of a view that groups "deltas" (docs/grouping.md).
         A batch whose position was applied already is answered as it was then.
         """
         return self._writes.apply(batch, source, position, form)
@@ -307,9 +311,12 @@ class JoinGraph(Closing):
     ) -> Subscription:
         """Get the view diffs of the batches from now on, or from the last acknowledged one on.
 
+        They are rows, or deltas if the graph keeps no groups.
+
         `when_full` says what happens when more than `max_bytes` of them wait: batches "block" until
         some are acknowledged (LimitError after 30 s), or the subscriber is dropped ("drop").
         """
+        self._writes.batches.check_tellable()
         return subscribe(self._live.journal, name, max_bytes=max_bytes, when_full=when_full)
 
     def subscribers(self) -> list[str]:
@@ -356,6 +363,14 @@ class JoinGraph(Closing):
     def close(self) -> None:
         """Give the graph's memory and folder back; only its ViewDiffs stay valid."""
         self._durability.close()
+
+
+def check_keep_groups(view: View, keep_groups: object) -> None:
+    """Refuse a choice that is none, or that a view does not have."""
+    if not isinstance(keep_groups, bool):
+        raise TypeError(f"keep_groups is True or False, found {short_repr(keep_groups)}")
+    if not keep_groups and view.definition.grouping is None:
+        raise ViewError(f"keep_groups=False: {view.name} does not group its rows; leave it out")
 
 
 def open(path: object, readonly: bool = False) -> JoinGraph:

@@ -19,7 +19,9 @@ from joingraph.common.errors import StoreError
 from joingraph.common.names import OWN_CHARS_MAX, is_name, plain, short_repr
 from joingraph.storage.journal import Journal
 from joingraph.storage.record import Record
+from joingraph.view_diffs.deltas import Deltas, is_deltas
 from joingraph.view_diffs.factorised import Factorised
+from joingraph.view_diffs.formats import made_as_deltas
 from joingraph.view_diffs.view_diff import DiffRows, Forms, ViewDiff
 
 WAITING_BYTES = 256 << 20  # of view diffs that wait for a subscriber, unless it says otherwise
@@ -60,7 +62,7 @@ class Subscription:
                 changes = journal.store.changes(found.number)
         journal.store.sync(found.number)
         self._seen = found.seq
-        return ViewDiff(as_rows(changes), found.seq)
+        return ViewDiff(as_kept(changes), found.seq)
 
     def told(self, diff: ViewDiff) -> bool:
         """Pass over the next batch, if this is it: who applied it has its view diffs already."""
@@ -112,8 +114,10 @@ def can_wait(value: object) -> bool:
     return isinstance(value, (int, float)) and value < TIMEOUT_MAX
 
 
-def as_rows(changes: pa.Table) -> Forms:
-    """Return view diffs by rows, the one form in which they are kept."""
+def as_kept(changes: pa.Table) -> Forms:
+    """Return view diffs as they are kept: by rows, or as the deltas of groups that are not."""
+    if is_deltas(changes):
+        return made_as_deltas(Deltas(changes))
     return Forms(lambda: DiffRows.of(changes), None, partial(Factorised, {}, changes))
 
 

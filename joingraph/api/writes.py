@@ -6,8 +6,8 @@ logged, its record is waited for outside the lock, then its view diffs are retur
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from weakref import ref
 
 import pyarrow as pa
@@ -18,22 +18,45 @@ from joingraph.common.errors import DiffError
 from joingraph.common.names import plain, plain_items
 from joingraph.engines.choice import one_of
 from joingraph.engines.streaming import Stream, do_nothing, never_fails, one_table
+from joingraph.plan.keys.totals import delta_columns
 from joingraph.reads.expire import bind_expiry
 from joingraph.reads.requests import indexable
 from joingraph.storage.attempt import Attempt
 from joingraph.storage.journal import Prompt
 from joingraph.storage.live_graph import LiveGraph
-from joingraph.storage.positions import Origin, read_origin
+from joingraph.storage.positions import Applied, Origin, read_origin
 from joingraph.storage.record import Record
 from joingraph.tables.batch import Entry, find_table, read_batch
 from joingraph.tables.row_batch import RowBatch
 from joingraph.tables.rows_in import to_table
-from joingraph.view_diffs.formats import FORMS, made_as_rows
-from joingraph.view_diffs.view_diff import HAPPENED, DiffRows, Forms, ViewDiff, check_names, made_of
+from joingraph.view_diffs.deltas import Deltas, is_deltas
+from joingraph.view_diffs.formats import ALL_FORMS, FromRows, made_as_deltas, made_as_rows
+from joingraph.view_diffs.view_diff import (
+    HAPPENED,
+    DiffRows,
+    Forms,
+    ViewDiff,
+    change_table,
+    check_names,
+)
 
 LOADS = "load takes rows by base table, {name: rows}"
 
 Diffs = Iterable[Sequence[object]]  # ("insert", table, rows), ("update", table, pre, post), ...
+
+
+class Again(ViewDiff):
+    """The view diff of a batch that was applied before, read or refused when it is asked for."""
+
+    def __init__(self, kept: Callable[[], pa.Table], idiffs: FromRows, seq: int) -> None:
+        self.seq, self._kept, self._idiffs_of = seq, kept, idiffs
+
+    @cached_property
+    def _forms(self) -> Forms:
+        changes = self._kept()
+        if is_deltas(changes):
+            return made_as_deltas(Deltas(changes))
+        return Forms(lambda: DiffRows.of(changes), lambda: self._idiffs_of(changes))
 
 
 class Writes:
@@ -85,7 +108,7 @@ class Writes:
                 if calls is not None:
                     made = live.call(calls.read, batch, self.batches.called)
             if made is None:
-                made = self._admitted(batch, one_of("form", form, FORMS), source, position)
+                made = self._admitted(batch, one_of("form", form, ALL_FORMS), source, position)
         number, diff = made
         self._durability.wait(number)
         return diff
@@ -99,13 +122,21 @@ class Writes:
         origin = read_origin(source, position)
         again = live.journal.admit(origin)
         if again is not None:
-            rows = live.journal.answer(again, live.view.schema)
-            idiffs = self.batches.from_rows((), ())
-            return again.number, ViewDiff(Forms(made_of(rows), lambda: idiffs(rows())), again.seq)
+            return again.number, self._answered(again, form)
         called = None
         if form == "rows":
             called = self._called(batch, origin)
         return called or self._applied(batch, origin, form)
+
+    def _answered(self, again: Applied, form: str) -> ViewDiff:
+        """Return the view diffs of a batch that was applied before, as they are kept."""
+        live, definition = self._live, self._live.view.definition
+        if self.batches.makes_deltas(form):
+            none = delta_columns(definition).schema.empty_table()
+        else:
+            none = change_table(live.view.schema.empty_table(), [], [], [])
+        kept = live.journal.answer(again, none)
+        return Again(kept, self.batches.from_rows((), ()), again.seq)
 
     def _called(self, batch: Diffs, origin: Origin | None) -> tuple[int, ViewDiff] | None:
         """Apply a batch of few Python rows by one compiled call; None: it is none."""
@@ -131,7 +162,7 @@ class Writes:
         """Apply a batch by column."""
         live = self._live
         entries, keeps = self._read(batch), live.journal.keeps(origin)
-        makes = not self.batches.maintain_only
+        makes = not (self.batches.maintain_only or self.batches.makes_deltas(form))
         remade = keeps and makes and live.journal.remakes(origin, self.prompt)
         record = self.batches.batch_of(entries, origin, remade=remade)
         is_logged = keeps and not remade
@@ -142,7 +173,7 @@ class Writes:
     def what_if(self, batch: Diffs, form: str) -> ViewDiff:
         """Return the view diffs that a batch would make: it is applied and taken back."""
         live = self._live
-        form = one_of("form", form, FORMS)
+        form = one_of("form", form, ALL_FORMS)
         with live.lock:
             live.recover()
             calls = self.batches.calls if form == "rows" and live.is_calm else None
@@ -178,7 +209,7 @@ class Writes:
             generate = diffs and not self.batches.maintain_only
             said, seq = {"table": table, "where": where}, live.journal.state.seq + 1
 
-            def expire(attempt: Attempt) -> tuple[int, DiffRows]:
+            def expire(attempt: Attempt) -> tuple[int, DiffRows | Deltas]:
                 changes = live.engine.expire(conditions, generate=generate)
                 attempt.is_done = True
                 kept = changes.table if live.journal.keeps(None) else None
@@ -186,6 +217,8 @@ class Writes:
 
             number, changes = live.change(expire)
         self._durability.wait(number)
+        if isinstance(changes, Deltas):
+            return ViewDiff(made_as_deltas(changes), seq)
         return ViewDiff(made_as_rows(changes, self.batches.from_rows((), ())), seq)
 
     def stream(self, batch: Diffs) -> Stream:

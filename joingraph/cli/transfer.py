@@ -30,7 +30,7 @@ from joingraph.storage.disk.lock import take_lock
 from joingraph.storage.disk.new_folder import begin, is_new
 from joingraph.storage.disk.owner import Owner
 from joingraph.storage.journal import EVERY_NUMBER
-from joingraph.storage.open_graph import as_folder, open_upto
+from joingraph.storage.open_graph import as_folder, open_upto, read_options
 from joingraph.storage.state import State
 
 VERSION = 1
@@ -96,7 +96,7 @@ def read_dumped(path: Path) -> tuple[Owner, State]:
             raise StoreError(f"{path} is of version {header['joingraph']!r:.20}, not {VERSION}")
         key_index = tuple(map(str, header["key_index"]))
         view, _ = with_key_index(read_view(header["view"]), key_index)
-        options = {str(name): str(each) for name, each in header["options"].items()}
+        options = read_options(header["options"])
         return Owner(view, key_index, options), State.from_json(header["state"])
     except UNREADABLE as error:
         raise StoreError(f"{path} is not what dump writes: {error!r:.200}") from error

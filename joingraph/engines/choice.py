@@ -17,7 +17,14 @@ LOOKAHEADS = ("auto", "none", "local", "global", "exact")
 AUTO_LOOKAHEAD = "exact"  # of every form: the fastest where paths end early (docs/benchmarks.md)
 
 
-def make_engine(view: View, engine: str, lookahead: str, key_index: Sequence[str] = ()) -> Engine:
+def make_engine(
+    view: View,
+    engine: str,
+    lookahead: str,
+    key_index: Sequence[str] = (),
+    *,
+    keep_groups: bool = True,
+) -> Engine:
     """Choose the form of the graph."""
     one_of("engine", engine, ENGINES)
     one_of("lookahead", lookahead, LOOKAHEADS)
@@ -25,9 +32,11 @@ def make_engine(view: View, engine: str, lookahead: str, key_index: Sequence[str
     grouping = view.definition.grouping
     if grouping is None:
         return of_rows(view, engine, lookahead, key_index)
-    messages = messages_of(view.plan, grouping) if engine != "reference" else None
+    is_told = keep_groups and engine != "reference"
+    messages = messages_of(view.plan, grouping) if is_told else None
     if messages is None:
-        return GroupingEngine(view.definition, of_rows(view, engine, lookahead, key_index))
+        rows = of_rows(view, engine, lookahead, key_index)
+        return GroupingEngine(view.definition, rows, keep_groups=keep_groups)
     import_module("joingraph.engines.compiled.warm").ensure_compiled()
     compiled = import_module("joingraph.engines.compiled.grouped")
     telling = compiled.TellingEngine(view.definition, view.plan, messages, lookahead, key_index)

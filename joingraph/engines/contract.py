@@ -24,6 +24,7 @@ from joingraph.reads.why_not import Break
 from joingraph.tables.batch import Entry, Refused
 from joingraph.tables.row_batch import RowBatch
 from joingraph.tables.table import Table
+from joingraph.view_diffs.deltas import Deltas
 from joingraph.view_diffs.factorised import Factorised
 from joingraph.view_diffs.idiffs import IDiffs
 from joingraph.view_diffs.view_diff import DiffRows, ViewDiff
@@ -132,7 +133,10 @@ class Engine(Protocol):
     def factorise(
         self, entries: Sequence[Entry], *, skip: bool
     ) -> tuple[Factorised, list[Refused]]:
-        """Apply a batch as `apply` does, and give its view diffs as nested lists."""
+        """Apply a batch as `apply` does, and give its view diffs as nested lists.
+
+        Of a view that groups: its deltas (FactorisedDeltas), or ViewError where it has none.
+        """
         ...
 
     def missing(self, entries: Sequence[Entry]) -> list[Refused]:
@@ -143,8 +147,11 @@ class Engine(Protocol):
         """Count the rows of a batch's view diffs, and say if that is exact; change nothing."""
         ...
 
-    def expire(self, conditions: Conditions, *, generate: bool) -> DiffRows:
-        """Delete all base rows that meet the conditions, in every alias named; give view diffs."""
+    def expire(self, conditions: Conditions, *, generate: bool) -> DiffRows | Deltas:
+        """Delete all base rows that meet the conditions, in every alias named; give view diffs.
+
+        They are deltas where no groups are kept.
+        """
         ...
 
     def limit(self, memory_limit: int) -> None:

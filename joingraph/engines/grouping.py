@@ -4,13 +4,15 @@
             -> (pre-image, post-image) of each group, births and deaths
 
 Groups follow from the rows: none is stored, and whatever is raised leaves them to be made anew of
-the rows. They are made when they are first asked for.
+the rows. They are made when they are first asked for. Deltas (generators/deltas.py) need none, so
+an engine may keep none: then groups are made for each read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,7 @@ from joingraph.expressions.show import show
 from joingraph.expressions.texts import Numbers, blocks, take_rows
 from joingraph.expressions.tree import Expression
 from joingraph.expressions.words import Word, from_words
+from joingraph.generators.deltas import DeltaMaker
 from joingraph.generators.group_size import group_bytes
 from joingraph.generators.groups import Groups, Key
 from joingraph.generators.reads.scan import BLOCK
@@ -35,22 +38,29 @@ from joingraph.reads.access_paths import AllGroups
 from joingraph.reads.expire import Conditions
 from joingraph.reads.requests import Reading
 from joingraph.reads.requests import Touched as Visited
-from joingraph.reads.row_lookup import Asked, ask, condition, of_joined
+from joingraph.reads.row_lookup import Asked, ask, condition, of_joined, of_rows
 from joingraph.reads.why import Kept
 from joingraph.reads.why_not import Break, NoGroup, NotHaving, OtherRow
 from joingraph.sql.definition import Definition
 from joingraph.tables.batch import Entry, Refused
 from joingraph.tables.table import Table
+from joingraph.view_diffs.deltas import Deltas, FactorisedDeltas
 from joingraph.view_diffs.factorised import Factorised
 from joingraph.view_diffs.view_diff import DiffRows
 
+NO_GROUPS = (
+    "this graph keeps no groups, so batches make deltas of them and no rows; ask for"
+    ' form="deltas", or make it with keep_groups=True'
+)
+
 
 class GroupingEngine:
-    """Keeps the groups of one view over an engine that keeps its joined rows."""
+    """Keeps the groups of one view over an engine that keeps its joined rows, or keeps none."""
 
-    def __init__(self, definition: Definition, rows: Engine) -> None:
+    def __init__(self, definition: Definition, rows: Engine, *, keep_groups: bool) -> None:
         assert definition.grouping is not None, "a view without groups needs no more than its rows"
         self.definition, self.grouping, self.rows = definition, definition.grouping, rows
+        self.keep_groups = keep_groups
         self._groups: Groups | None = None
         # View diffs of the join since `keep`; None: groups were made anew since.
         self._absorbed: list[pa.Table] | None = []
@@ -58,23 +68,39 @@ class GroupingEngine:
     @property
     def groups(self) -> Groups:
         """The groups, made of the joined rows where they are not known."""
+        assert self.keep_groups, "groups that are not kept are made for each read"
         if self._groups is None:
-            self._absorbed, groups = None, Groups(self.definition)
-            for batch in self.rows.scan():
-                rows = groups.rows(pa.Table.from_batches([batch]))
-                for key, values in zip(*rows, strict=True):
-                    groups.add(key, values, 1)
-            self._groups = groups
+            self._absorbed = None
+            self._groups = self.made_groups()
         return self._groups
+
+    def groups_of(self, conditions: Sequence[Expression] = ()) -> Groups:
+        """Return the groups that are kept, or else those that may meet conditions."""
+        return self.groups if self.keep_groups else self.made_groups(conditions)
+
+    def made_groups(self, conditions: Sequence[Expression] = ()) -> Groups:
+        """Make groups of the joined rows: of all, or of those that may be of such groups."""
+        groups, asked = Groups(self.definition), of_rows(self.grouping, conditions)
+        rows = self.rows
+        for batch in rows.read(Reading(asked), Visited()) if asked else rows.scan():
+            of_batch = groups.rows(pa.Table.from_batches([batch]))
+            for key, values in zip(*of_batch, strict=True):
+                groups.add(key, values, 1)
+        return groups
+
+    @cached_property
+    def deltas(self) -> DeltaMaker:
+        """What makes deltas of joined rows, or ViewError."""
+        return DeltaMaker(self.definition)
 
     def calls(self, tables: Mapping[str, Table]) -> None:
         """Carry all batches out alike."""
 
     def load(self, entries: Sequence[Entry], *, check: bool = True) -> None:
-        """Insert rows without making view diffs; a group must have a value afterwards."""
+        """Insert rows without making view diffs; a group that is kept must have a value then."""
         self._groups = None
         self.rows.load(entries, check=check)
-        if check:
+        if check and self.keep_groups:
             with nothing_applied():
                 self.groups.all_shown()
 
@@ -89,6 +115,8 @@ class GroupingEngine:
     ) -> Applied:
         """Apply a batch; after an exception, `undo` takes back what was done of it."""
         assert not silent, "groups hear of every entry"
+        if generate and not self.keep_groups:
+            raise DiffError(NO_GROUPS)
         groups = self.groups if generate else None
         applied = self.rows.apply(entries, skip=skip, generate=generate, ready=ready)
         return Applied(self._absorbed_by(groups, applied.changes), applied.refused)
@@ -116,9 +144,12 @@ class GroupingEngine:
     def factorise(
         self, entries: Sequence[Entry], *, skip: bool
     ) -> tuple[Factorised, list[Refused]]:
-        """Apply a batch; its groups are multiplied out."""
-        applied = self.apply(entries, skip=skip, generate=True)
-        return Factorised({}, applied.changes.table), applied.refused
+        """Apply a batch; give its deltas, each with the list of its groups."""
+        deltas, groups = self.deltas, self.groups if self.keep_groups else None
+        applied = self.rows.apply(entries, skip=skip, generate=True)
+        found = deltas.of(applied.changes.table)
+        self._absorbed_by(groups, applied.changes)
+        return FactorisedDeltas.of(found), applied.refused
 
     def missing(self, entries: Sequence[Entry]) -> list[Refused]:
         """Name the diffs of a batch that remove a row which is not there; change nothing."""
@@ -138,14 +169,24 @@ class GroupingEngine:
             touched = min(rows, len(self._groups.of) * sum(each.length for each in entries))
         return 2 * touched, rows == 0, refused
 
-    def expire(self, conditions: Conditions, *, generate: bool) -> DiffRows:
+    def expire(self, conditions: Conditions, *, generate: bool) -> DiffRows | Deltas:
         """Delete all base rows that meet the conditions, in every alias named; give view diffs."""
-        groups = self.groups if generate else None
-        return self._absorbed_by(groups, self.rows.expire(conditions, generate=generate))
+        deltas = self.deltas if generate and not self.keep_groups else None
+        groups = self.groups if generate and self.keep_groups else None
+        changes = self.rows.expire(conditions, generate=generate)
+        assert isinstance(changes, DiffRows), "rows that are joined are no groups"
+        found = None if deltas is None else deltas.of(changes.table)
+        rows = self._absorbed_by(groups, changes)
+        return rows if found is None else found
 
     def limit(self, memory_limit: int) -> None:
-        """Refuse: what groups take is not known beforehand."""
-        raise LimitError("memory_limit=… is not kept by a view that groups; leave it out")
+        """Refuse where groups are kept: what they take is not known beforehand."""
+        if not self.keep_groups:
+            self.rows.limit(memory_limit)
+            return
+        raise LimitError(
+            "memory_limit=… is not kept by a view that groups; leave it out, or keep_groups=False"
+        )
 
     def keep(self) -> None:
         """Keep what was done so far: `undo` does not reach behind it."""
@@ -182,11 +223,11 @@ class GroupingEngine:
 
     def scan(self) -> Iterator[pa.RecordBatch]:
         """Read the whole view in bounded batches."""
-        return blocks(self.groups.all_shown().rows, BLOCK)
+        return blocks(self.groups_of().all_shown().rows, BLOCK)
 
     def read(self, reading: Reading, touched: Visited) -> Iterator[pa.RecordBatch]:
         """Read what is asked of the view."""
-        _, values, rows = self.groups.all_shown()
+        _, values, rows = self.groups_of(reading.conditions).all_shown()
         touched.projected_tuples += rows.num_rows
         chosen = np.arange(rows.num_rows)
         for test in reading.conditions:
@@ -201,7 +242,7 @@ class GroupingEngine:
 
     def way(self, reading: Reading) -> AllGroups:
         """Read all groups, whatever is asked."""
-        return AllGroups()
+        return AllGroups(self.keep_groups)
 
     def index(self, column: str) -> None:
         """Refuse: groups are found by their key."""
@@ -213,7 +254,7 @@ class GroupingEngine:
     def why(self, asked: Asked) -> list[tuple[Kept, ...]]:
         """Find the complete paths of a group of such values."""
         found = list[tuple[Kept, ...]]()
-        for key in self.groups.keys_of(asked.words):
+        for key in self.groups_of(asked.conditions).keys_of(asked.words):
             for row in self.rows_of(key):
                 found += self.rows.why(row)
         return found
@@ -239,10 +280,11 @@ class GroupingEngine:
         if any(key not in shown for key in keys):
             return [NoGroup()]
         key = tuple(asked.words[shown[each]] for each in keys)
-        values = self.groups.values_of(key)
+        groups = self.groups_of(asked.conditions)
+        values = groups.values_of(key)
         if values is None:
             return self.rows.why_not(of_joined(self.definition, asked))
-        passing, _, rows = self.groups.shown([key], [values])
+        passing, _, rows = groups.shown([key], [values])
         if not len(passing):
             assert self.grouping.having is not None, "a group without HAVING is shown"
             names = [use.text for use in self.grouping.uses]
@@ -256,7 +298,7 @@ class GroupingEngine:
 
     def stats(self) -> dict[str, Any]:
         """Return the size of the joined rows' graph, how many groups are kept, and their size."""
-        kept = self.groups.of
+        kept = self.groups.of if self.keep_groups else {}
         return {**self.rows.stats(), "groups": len(kept), "group_bytes": group_bytes(kept)}
 
     def compile(self, progress: Progress) -> None:
@@ -266,6 +308,8 @@ class GroupingEngine:
     def check(self) -> None:
         """Recompute every invariant, and every group, or raise CorruptGraph."""
         self.rows.check()
+        if not self.keep_groups:
+            return
         kept, self._groups = self.groups, None
         anew = self.groups
         if kept.states() != anew.states():

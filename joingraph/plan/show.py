@@ -9,6 +9,7 @@ import networkx as nx
 from joingraph.expressions.show import show
 from joingraph.expressions.types import sql_name
 from joingraph.plan.keys.keyed import idiff_lines
+from joingraph.plan.keys.totals import delta_lines
 from joingraph.plan.model import AliasPlan, Nearer, Plan, Vertex
 from joingraph.sql.definition import Definition, Grouping
 
@@ -33,6 +34,7 @@ def explain(definition: Definition, plan: Plan) -> str:
     sections = [
         ("output", output),
         ("groups", list(group_lines(definition.grouping))),
+        ("deltas", list(delta_lines(definition))),
         ("aliases", [line for alias in plan.aliases for line in alias_lines(alias)]),
         ("join vertices", vertices),
         ("join tree", list(tree)),

@@ -70,7 +70,9 @@ class InOrder(NamedTuple):
 
 
 class AllGroups(NamedTuple):
-    """Read the groups of a view, which are known: no walk starts."""
+    """Read the groups of a view: all that are kept, or those that are made for the read."""
+
+    are_kept: bool
 
 
 Way = Everyone | AtVertex | AtIndex | InOrder

@@ -81,7 +81,7 @@ def step_lines(plan: Plan, steps: Sequence[Step], head: str = "hop") -> Iterator
 def start_text(plan: Plan, way: Way | AllGroups) -> str:
     """Return which index is used, if any."""
     if isinstance(way, AllGroups):
-        return "all groups"
+        return "all groups" if way.are_kept else "all groups, made of the joined rows"
     name = plan.aliases[way.alias].name
     match way:
         case AtVertex(_, vertex, words):

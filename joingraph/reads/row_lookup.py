@@ -8,7 +8,7 @@ as SQL compares. Whether a row is the very one (-0.0 is not 0.0) is decided by i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -20,9 +20,11 @@ from joingraph.expressions.tree import Call, Expression, Literal, Value
 from joingraph.expressions.words import Word, to_words
 from joingraph.plan.model import Plan
 from joingraph.reads.access_paths import facts_of, key_words, spread
-from joingraph.sql.definition import Definition, Output
+from joingraph.sql.definition import Definition, Grouping, Output
 from joingraph.tables.rows_in import to_table
 from joingraph.tables.table import Table
+
+COMPARISONS = ("equal", "less", "less_equal", "greater", "greater_equal", "in", "is_null")
 
 
 class Asked(NamedTuple):
@@ -50,16 +52,25 @@ def of_joined(definition: Definition, asked: Asked) -> Asked:
     A row of a group says what it is grouped by, as far as it shows that.
     """
     grouping = definition.grouping
-    if grouping is None:
-        return asked
-    keys = grouping.joined.output[: grouping.keys]
-    joined: dict[Expression, Output] = dict(zip(grouping.values, keys, strict=False))
-    conditions = [
-        replace(each, args=(joined[output.value].value, *each.args[1:]))
-        for output, each in zip(definition.output, asked.conditions, strict=True)
-        if output.value in joined
-    ]
-    return Asked((), tuple(conditions))
+    return asked if grouping is None else Asked((), of_rows(grouping, asked.conditions))
+
+
+def of_rows(grouping: Grouping, conditions: Sequence[Expression]) -> tuple[Call, ...]:
+    """Return those of some conditions on groups that hold for all rows of a group, or for none.
+
+    They compare what is grouped by with constants, and are asked of the rows that are joined.
+    """
+    outputs = grouping.joined.output[: grouping.keys]
+    keys: dict[Expression, Expression] = {
+        value: output.value for value, output in zip(grouping.values, outputs, strict=False)
+    }
+    return tuple(
+        replace(each, args=tuple(keys.get(arg, arg) for arg in each.args))
+        for each in conditions
+        if isinstance(each, Call)
+        and each.function in COMPARISONS
+        and all(arg in keys or isinstance(arg, Literal) for arg in each.args)
+    )
 
 
 def condition(output: Output, value: Value) -> Call:

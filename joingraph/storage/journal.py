@@ -23,7 +23,6 @@ from joingraph.storage.contract import Store
 from joingraph.storage.positions import Applied, Origin
 from joingraph.storage.record import Record
 from joingraph.storage.state import State, Subscriber
-from joingraph.view_diffs.view_diff import change_table
 
 CHANGING = ("batch", "load", "expire", "index")  # the kinds of records that change a graph
 EVERY_NUMBER = 1 << 62  # is behind all records
@@ -139,10 +138,13 @@ class Journal:
         # Room may have been waited for, and others may have been let in meanwhile.
         return self.known(origin)
 
-    def answer(self, known: Applied, schema: pa.Schema) -> Callable[[], pa.Table]:
-        """Return the view diffs of a batch that was applied before, or what to raise instead."""
+    def answer(self, known: Applied, none: pa.Table) -> Callable[[], pa.Table]:
+        """Return the view diffs of a batch that was applied before, or what to raise instead.
+
+        A load has none.
+        """
         if known.is_load:
-            return lambda: change_table(schema.empty_table(), [], [], [])
+            return lambda: none
         with self.turn():  # as what is held is written before it is read
             try:
                 changes = self.store.changes(known.number)

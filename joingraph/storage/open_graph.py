@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from threading import Condition, RLock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from joingraph.common.closing import on_error
 from joingraph.common.errors import StoreError
@@ -49,11 +49,17 @@ class Keeping(NamedTuple):
     durability: str | None
     memory_limit: int | None = None
 
+    @property
+    def keep_groups(self) -> bool:
+        """True if the groups of a view are kept; so they are in a folder that does not say it."""
+        return bool(self.owner.options.get("keep_groups", True))
+
     def make(self) -> Engine:
         """Make the graph's engine, empty."""
         options = self.owner.options
         engine = make_engine(
-            self.owner.view, options["engine"], options["lookahead"], self.owner.key_index
+            *(self.owner.view, options["engine"], options["lookahead"], self.owner.key_index),
+            keep_groups=self.keep_groups,
         )
         if self.memory_limit is not None:
             engine.limit(self.memory_limit)
@@ -64,7 +70,9 @@ def for_view(keeping: Keeping, view: View) -> Keeping:
     """Return how a graph is kept that goes on with another view."""
     names = [name for name in keeping.owner.key_index if name in view.tables]
     indexed, key_index = with_key_index(view, names)
-    return keeping._replace(owner=Owner(indexed, key_index, keeping.owner.options))
+    kept = keeping.keep_groups or view.definition.grouping is None
+    options = {**keeping.owner.options, "keep_groups": kept}
+    return keeping._replace(owner=Owner(indexed, key_index, options))
 
 
 class Opened(NamedTuple):
@@ -179,15 +187,24 @@ def reopen(keeping: Keeping, lock: RLock, graph: bytes) -> Opened:
     return opened
 
 
+def read_options(written: Mapping[str, Any]) -> dict[str, Any]:
+    """Read how a graph is made, as it was written down, or raise one of UNREADABLE."""
+    options: dict[str, Any] = {
+        name: one_of(name, written[name], known) for name, known in OPTIONS.items()
+    }
+    kept = written.get("keep_groups", True)
+    if not isinstance(kept, bool):
+        raise TypeError(f"keep_groups is {short_repr(kept)}")
+    return {**options, "keep_groups": kept}
+
+
 def read_stored(path: Path) -> Owner:
     """Read whose graph a folder holds; its view is the one that was given, without the keys."""
     folder = Folder(path)
     found = Snapshot(folder, newest(folder))
     try:
         written = found.footer
-        options = {
-            name: one_of(name, written["options"][name], known) for name, known in OPTIONS.items()
-        }
+        options = read_options(written["options"])
         key_index = tuple(map(str, written["key_index"]))
         return Owner(read_view(written["view"]), key_index, options)
     except UNREADABLE as error:

@@ -29,7 +29,8 @@ from joingraph.common.errors import StoreError
 from joingraph.common.unreadable import UNREADABLE
 from joingraph.tables.batch import SIDES, Entry
 from joingraph.tables.row_batch import RowBatch, unpacked
-from joingraph.view_diffs.view_diff import META, SIGNS
+from joingraph.view_diffs.deltas import Deltas, is_deltas
+from joingraph.view_diffs.view_diff import DIFF, META, SIGNS
 
 HEAD = struct.Struct("<4sIQQQQ")
 MAGIC = b"JGRC"
@@ -218,6 +219,8 @@ def check_said(kind: str, said: Mapping[str, Any]) -> None:
 def changes_stream(data: memoryview) -> pa.Table:
     """Read view diffs, whatever view they are of."""
     found = read_stream(data)
+    if DIFF.name in found.column_names and is_deltas(found):
+        return checked_deltas(found)
     happened = found.schema.remove_metadata()
     if [*happened][-len(META) :] != [*META]:
         raise ValueError("its view diffs do not say what happened")
@@ -225,6 +228,16 @@ def changes_stream(data: memoryview) -> pa.Table:
     known = pc.is_in(kinds.cast(pa.string()), value_set=pa.array(SIGNS))
     if (not pc.all(known).as_py() and len(found)) or counts.null_count:
         raise ValueError("its view diffs say that something else happened")
+    return found
+
+
+def checked_deltas(found: pa.Table) -> pa.Table:
+    """Return deltas; raise ValueError if they are not numbers of base diffs and of totals."""
+    numbers = found.select(range(len(Deltas(found).key), found.num_columns))
+    diffs, *changes = numbers.schema.types
+    known = all(each == pa.int64() or pa.types.is_decimal(each) for each in changes)
+    if diffs != DIFF.type or not known or any(each.null_count for each in numbers.columns):
+        raise ValueError("its deltas are not numbers")
     return found
 
 

@@ -7,11 +7,13 @@ from functools import cache
 
 import pyarrow as pa
 
+from joingraph.view_diffs.deltas import Deltas, FactorisedDeltas
 from joingraph.view_diffs.factorised import Factorised
 from joingraph.view_diffs.idiffs import IDiffs
 from joingraph.view_diffs.view_diff import DiffRows, Forms, made_of
 
-FORMS = ("rows", "idiffs", "factorised")
+FORMS = ("rows", "idiffs", "factorised")  # of every view
+ALL_FORMS = (*FORMS, "deltas")  # of views that group
 FromRows = Callable[[pa.Table], IDiffs]
 
 
@@ -33,6 +35,13 @@ def made_as_idiffs(found: IDiffs) -> Forms:
 
 
 def made_factorised(found: Factorised, idiffs: FromRows) -> Forms:
-    """Nested lists multiply out to rows, when they are asked for."""
+    """Nested lists multiply out to rows, or of groups to deltas, when they are asked for."""
+    if isinstance(found, FactorisedDeltas):
+        return Forms(None, factorised=lambda: found, deltas=cache(found.deltas))
     rows = cache(found.flatten)
     return Forms(made_of(rows), lambda: idiffs(rows()), lambda: found)
+
+
+def made_as_deltas(found: Deltas) -> Forms:
+    """Deltas do not know the rows of their groups."""
+    return Forms(None, factorised=lambda: FactorisedDeltas.of(found), deltas=lambda: found)

@@ -29,6 +29,7 @@ from joingraph.expressions.tree import Value
 from joingraph.expressions.words import Word, words_of
 
 if TYPE_CHECKING:
+    from joingraph.view_diffs.deltas import Deltas
     from joingraph.view_diffs.factorised import Factorised
     from joingraph.view_diffs.idiffs import IDiffs
 
@@ -86,6 +87,7 @@ class Forms(NamedTuple):
     idiffs: Callable[[], IDiffs] | None = None
     factorised: Callable[[], Factorised] | None = None
     net: Callable[[pa.Table], pa.Table] | None = None  # folds rows faster than a caller could
+    deltas: Callable[[], Deltas] | None = None
 
 
 def made_of(table: Callable[[], pa.Table]) -> Callable[[], DiffRows]:
@@ -110,10 +112,15 @@ class ViewDiff:
         self._made = forms
 
     def __len__(self) -> int:
+        if self._forms.deltas is not None:
+            return len(self._forms.deltas())
         return int(self._changes.rows.num_rows)
 
     def __repr__(self) -> str:
-        shown = f"rows={len(self)}" if self._forms.rows else f"idiffs={len(self.idiffs())}"
+        if self._forms.deltas is not None:
+            shown = f"deltas={len(self)}"
+        else:
+            shown = f"rows={len(self)}" if self._forms.rows else f"idiffs={len(self.idiffs())}"
         return f"ViewDiff(seq={self.seq}, {shown})"
 
     @cached_property
@@ -122,6 +129,8 @@ class ViewDiff:
 
     @cached_property
     def _changes(self) -> DiffRows:
+        if self._forms.deltas is not None:
+            raise only_deltas()
         if self._forms.rows is None:
             raise DiffError(
                 'this batch was applied with form="idiffs", so its rows were not made; ask'
@@ -155,14 +164,29 @@ class ViewDiff:
         return rows
 
     def changes(self) -> pa.Table:
-        """Return the rows as they are kept: `to_arrow` with positions, but for `_seq`."""
+        """Return what is kept: the rows as `to_arrow` has them, but for `_seq`; or deltas."""
+        if self._forms.deltas is not None:
+            return self._forms.deltas().table
         return self._changes.table
+
+    def deltas(self) -> Deltas:
+        """Return the changes of groups' totals: their columns, and `net()` over the batch.
+
+        Of a view that groups, applied with form="deltas" or form="factorised".
+        """
+        if self._forms.deltas is None:
+            raise DiffError(
+                'the deltas of this batch were not made; apply it with form="deltas", or ask rows()'
+            )
+        return self._forms.deltas()
 
     def idiffs(self) -> IDiffs:
         """Return the diffs named by part of the view's key, folded over the batch.
 
         Applied with form="idiffs", a batch makes no rows where an i-diff says the same.
         """
+        if self._forms.deltas is not None:
+            raise only_deltas()
         if self._forms.idiffs is None:
             raise DiffError("no i-diffs are known of this view diff; its rows say the same")
         if self._forms.rows is not None:
@@ -173,6 +197,7 @@ class ViewDiff:
         """Return the changed tuples with lists of their partners.
 
         Applied with form="factorised"; else everything is among its rows, multiplied out already.
+        Of a view that groups: its deltas, each once with the list of its groups.
         """
         if self._forms.factorised is None:
             raise DiffError(
@@ -186,6 +211,14 @@ class ViewDiff:
         """Keep the first appearance of each row that has changed on balance, with that balance."""
         net = self._forms.net or partial(consolidated, width=self._width)
         return net(self._changes.rows)
+
+
+def only_deltas() -> DiffError:
+    """Return the error for what deltas do not say."""
+    return DiffError(
+        'of this batch only the deltas were made; ask deltas(), or apply with form="rows" on a'
+        " graph with keep_groups=True"
+    )
 
 
 def check_names(method: str, schema: pa.Schema) -> None:

@@ -13,6 +13,7 @@ from itertools import groupby
 import pyarrow as pa
 
 import joingraph as jg
+from joingraph.view_diffs.factorised import Factorised
 from joingraph.view_diffs.view_diff import ViewDiff
 from tests.bags import Change, Row, bag, difference, fold, pairs, shift
 from tests.golden.dump import dump
@@ -34,8 +35,11 @@ class Player:
     def __init__(self, script: Script, engine: str, lookahead: str) -> None:
         view = jg.View(script.view, tables=script.tables, dialect=script.settings["dialect"])
         self.schemas = {name: table.schema for name, table in view.tables.items()}
+        self.form, keeps = script.settings["form"], script.settings["keep_groups"] == "on"
         on_missing = script.settings["on_missing"]
-        self.graph = jg.JoinGraph(view, engine=engine, lookahead=lookahead, on_missing=on_missing)
+        self.graph = jg.JoinGraph(
+            view, engine=engine, lookahead=lookahead, on_missing=on_missing, keep_groups=keeps
+        )
         self.rows: Counter[str] = bag(self.scan())
         self.last: ViewDiff | None = None
 
@@ -60,7 +64,13 @@ class Player:
                 return self.batch(step)
             case "net":
                 assert self.last is not None
+                if self.form == "deltas":
+                    deltas = self.last.deltas()
+                    return delta_lines(deltas.net(), len(deltas.key))
                 return change_lines(self.last.net()) or ["nothing"]
+            case "factorised":
+                assert self.last is not None
+                return group_lines(self.last.factorised())
             case "scan":
                 return row_lines(self.scan())
             case "count":
@@ -94,8 +104,12 @@ class Player:
     def batch(self, step: Step) -> list[str]:
         """Apply one batch; its rows and its net must say the same."""
         empty = step.command == ["> batch"]
-        diff = self.graph.apply([] if empty else [read_entry(entry) for entry in step.entries])
-        self.last = diff
+        entries = [] if empty else [read_entry(entry) for entry in step.entries]
+        diff = self.last = self.graph.apply(entries, form=self.form)
+        if self.form == "deltas":
+            self.rows = bag(self.scan())
+            deltas = diff.deltas()
+            return delta_lines(deltas.table.drop_columns("_diff"), len(deltas.key))
         rows = diff.rows()
         assert len(diff) == len(rows)
         folded = fold(rows)
@@ -162,6 +176,26 @@ def change_lines(changes: list[Change]) -> list[str]:
         else:
             counts[f"~ {render_row(pre)} -> {render_row(post)}"] += count
     return sorted(counted(counts), key=lambda line: ("-~+".index(line[0]), line))
+
+
+def delta_lines(table: pa.Table, width: int) -> list[str]:
+    """Write deltas one a line: the group, and the columns that change."""
+    lines = []
+    for row in table.to_pylist():
+        columns = list(row.items())
+        shown = [f"{name}: {change:+}" for name, change in columns[width:] if change]
+        lines.append(" | ".join([render_row(tuple(v for _, v in columns[:width])), *shown]))
+    return lines or ["nothing"]
+
+
+def group_lines(found: Factorised) -> list[str]:
+    """Write factorised deltas one a line: the columns that change, and the groups of each."""
+    lines = []
+    for row in found.tables["groups"].drop_columns("_diff").to_pylist():
+        groups = [render_row(tuple(each.values())) for each in row.pop("_groups")]
+        shown = [f"{name}: {change:+}" for name, change in row.items() if change]
+        lines.append(f"{' | '.join(shown)} -> {' '.join(groups)}")
+    return lines or ["nothing"]
 
 
 def row_lines(rows: list[Row]) -> list[str]:

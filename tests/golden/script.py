@@ -14,11 +14,12 @@ Steps:
     > delete TABLE ROW ...            rows to delete,
     > update TABLE ROW -> ROW, ...    rows to change;
     > batch                           a batch of several, one an indented line
-    > net                             the last batch's view diffs, folded
+    > net | factorised                the last batch's view diffs, folded, or deltas with groups
     > scan | count | graph            the view, its number of rows, the join graph
     > quarantine                      the diffs put aside
     > maintain_only on | off
-A batch gives `+ row`, `- row` and `~ pre -> post` with multiplicities, `nothing`, or `! error`.
+A batch gives `+ row`, `- row` and `~ pre -> post` with multiplicities, `nothing`, or `! error`;
+with `form: deltas` lines of a group and the columns that change, `(7) | n: +1 | total: -5`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SCRIPTS = Path(__file__).parent / "scripts"
-SETTINGS = {"dialect": "spark", "on_missing": "error"}
+SETTINGS = {"dialect": "spark", "on_missing": "error", "form": "rows", "keep_groups": "on"}
 
 
 @dataclass(slots=True)

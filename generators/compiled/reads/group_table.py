@@ -20,12 +20,13 @@ from joingraph.expressions.texts import Numbers, take_rows
 from joingraph.expressions.tree import Expression
 from joingraph.expressions.types import words_of
 from joingraph.expressions.words import Word, normal, to_words
-from joingraph.generators.groups import Groups, Shown, Values
+from joingraph.generators.groups import Group, Groups, Shown, Values
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.memory.groups import GroupMemory
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.values.string_pool import Interner
 from joingraph.graph.compiled.values.words import from_words
+from joingraph.plan.messages import Read
 from joingraph.sql.definition import Definition
 from joingraph.view_diffs.view_diff import CODES, DiffRows, beside
 
@@ -47,6 +48,11 @@ class GroupTable:
         self.plain = Groups(definition)  # which knows what aggregates make of sums
         self.definition, self.grouping = definition, definition.grouping
         self.memory, self.interner = memory, interner
+
+    @property
+    def reads(self) -> tuple[tuple[Read, ...], ...]:
+        """The sums that each aggregate reads."""
+        return self.memory.messages.reads
 
     @property
     def records(self) -> Words:
@@ -97,7 +103,7 @@ class GroupTable:
         """Return the aggregates of groups, by column."""
         of_sums = self.numbers(some.sums)
         found = []
-        for at, reads in enumerate(self.memory.messages.reads):
+        for at, reads in enumerate(self.reads):
             given = [of_sums[read.sum] * read.times for read in reads]
             found.append(self.result(at, some, given))
         return found
@@ -161,6 +167,24 @@ class GroupTable:
         some = self.everyone()
         columns = [each.tolist() for each in self.numbers(some.sums)]
         return dict(zip(self.key_words(some), zip(*columns, strict=True), strict=True))
+
+    def changed_groups(self, notes: Words) -> dict[tuple[int, tuple[Word, ...]], Group]:
+        """Return what base diffs add to groups, as groups of their own."""
+        if not len(notes):
+            return {}
+        first = 1 + len(self.memory.at.keys)
+        middle = first + self.memory.at.words
+        some = Some(notes[:, 1:first], notes[:, first:middle])
+        old, new = self.numbers(some.sums), self.numbers(notes[:, middle:])
+        sums = [
+            (b.astype(object) - a.astype(object)).tolist() for a, b in zip(old, new, strict=True)
+        ]
+        found = dict[tuple[int, tuple[Word, ...]], Group]()
+        for row, key in enumerate(self.key_words(some)):
+            of = [tuple(r.times * sums[r.sum][row] for r in reads) for reads in self.reads]
+            group = found[int(notes[row, 0]), key] = Group(of)
+            group.paths = sums[0][row]
+        return found
 
     def diff_rows(self, notes: Words) -> DiffRows:
         """Return the view diff of notes: an update, a birth, a death, or nothing of each."""

@@ -21,7 +21,7 @@ from joingraph.engines.codegen.telling import write_telling, write_telling_inser
 from joingraph.engines.compiled.batches import MODES, Run
 from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.engines.contract import Applied, Blocks, Fold, Ready
-from joingraph.engines.grouping import GroupingEngine
+from joingraph.engines.grouping import GroupingEngine, nothing_applied
 from joingraph.generators.compiled.reads.group_table import GroupTable
 from joingraph.generators.groups import Groups
 from joingraph.graph.compiled import fields as f
@@ -37,9 +37,12 @@ from joingraph.plan.messages import Messages
 from joingraph.plan.model import Plan
 from joingraph.reads.expire import Conditions
 from joingraph.sql.definition import Definition
-from joingraph.tables.batch import Entry
+from joingraph.tables.batch import Entry, Refused
+from joingraph.view_diffs.deltas import Deltas, FactorisedDeltas
+from joingraph.view_diffs.factorised import Factorised
 from joingraph.view_diffs.view_diff import DiffRows
 
+NO_NOTES: Words = np.empty((0, 0), np.int64)
 NARROW_BITS, WIDE_BITS = 62, 126  # of sums that surely do not wrap
 
 
@@ -59,6 +62,7 @@ class TellingEngine(CompiledEngine):
         self.plugs = Plugs(self.layout, MODES[lookahead], self.memory, self._writers())
         self.memory.words[f.LIMIT] = NOTES
         self.groups: GroupMemory | None = None
+        self.noted = NO_NOTES  # what the last batch did to groups
 
     def _lay_out(self, plan: Plan, *, exact: bool) -> Layout:
         """Settle the layout: rows of a root have the numbers of their groups, if there are keys."""
@@ -141,6 +145,7 @@ class TellingEngine(CompiledEngine):
 
     def _changes(self, ops: Words, parts: list[Paths]) -> tuple[DiffRows, Fold | None]:
         """Make view diffs of the notes."""
+        self.noted = NO_NOTES
         if not parts:
             return Groups(self.definition).diff_rows([]), None
         table = self.table
@@ -151,7 +156,9 @@ class TellingEngine(CompiledEngine):
                 " kept; nothing was applied: CAST the values to a type that is narrower"
             )
         columns = put_together(parts, table.memory.at.note_words).words
-        return table.diff_rows(np.stack(columns, axis=1)), None
+        self.noted = np.stack(columns, axis=1)
+        with nothing_applied():
+            return table.diff_rows(self.noted), None
 
     def _end(self, work: Any, ops: Words, matrices: tuple[Words, ...]) -> None:
         """End a batch, and free the groups that it has emptied."""
@@ -173,7 +180,7 @@ class CompiledGroups(GroupingEngine):
     """A view that groups, by messages."""
 
     def __init__(self, definition: Definition, rows: TellingEngine) -> None:
-        super().__init__(definition, rows)
+        super().__init__(definition, rows, keep_groups=True)
         self.telling = rows
 
     @property
@@ -185,7 +192,8 @@ class CompiledGroups(GroupingEngine):
         """Insert rows without making view diffs; a group must have a value afterwards."""
         self.rows.load(entries, check=check)
         if check:
-            self.groups.all_shown()
+            with nothing_applied():
+                self.groups.all_shown()
 
     def apply(
         self,
@@ -200,7 +208,25 @@ class CompiledGroups(GroupingEngine):
         self._know(wanted=generate)
         return self.rows.apply(entries, skip=skip, generate=generate, silent=silent, ready=ready)
 
-    def expire(self, conditions: Conditions, *, generate: bool) -> DiffRows:
+    def factorise(
+        self, entries: Sequence[Entry], *, skip: bool
+    ) -> tuple[Factorised, list[Refused]]:
+        """Apply a batch; give its deltas, each with the list of its groups."""
+        deltas = self.deltas
+        applied = self.apply(entries, skip=skip, generate=True)
+        found = deltas.of_groups(self.groups.changed_groups(self.telling.noted))
+        return FactorisedDeltas.of(found), applied.refused
+
+    def fanout(self, entries: Sequence[Entry], *, skip: bool) -> tuple[int, bool, list[Refused]]:
+        """Bound the rows of a batch's view diffs: two for each group that a base diff touches.
+
+        It touches one for each joined row at the most, and no more than there are, unless it adds
+        rows of the table that names them.
+        """
+        rows, _, refused = self.rows.fanout(entries, skip=skip)
+        return 2 * rows, rows == 0, refused
+
+    def expire(self, conditions: Conditions, *, generate: bool) -> DiffRows | Deltas:
         """Delete all base rows that meet the conditions, in every alias named; give view diffs."""
         self._know(wanted=generate)
         return self.rows.expire(conditions, generate=generate)

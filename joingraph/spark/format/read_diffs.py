@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
-from joingraph.api.subscription import as_rows
+from joingraph.api.subscription import as_kept
 from joingraph.common.errors import StoreError
 from joingraph.pipeline.acks import write_note
 from joingraph.spark.types import without_dictionaries
@@ -70,7 +70,7 @@ class DiffsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for seq, number in batches_after(journal, self.subscriber, last):
                 if seq <= stop:
                     last = seq
-                    yield from self._rows(ViewDiff(as_rows(journal.store.changes(number)), seq))
+                    yield from self._rows(ViewDiff(as_kept(journal.store.changes(number)), seq))
         if last != stop:
             raise StoreError(
                 f"{self.path} holds the view diffs up to batch {last} only, and Spark asks for "

@@ -13,6 +13,8 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
+from joingraph.cli import transfer
+from joingraph.storage.record import HEAD, Record, decode, encode
 from tests import ENGINES
 from tests.crash.interrupting import stepped
 from tests.test_deltas import MEAN, TWEET, bag_of, deltas_of
@@ -145,3 +147,35 @@ def test_a_batch_of_deltas_interrupted_at_any_step_is_applied_or_not(
         assert len(graph.delete("f", [(1, "ann", 0.5)], form=form).deltas()) == 1
         at += 11
     assert seen == {1, 2} or seen == {0, 1}
+
+
+WRONG = [("_diff", pa.array(["0"])), ("n", pa.array([1.5])), ("n", pa.array([None], pa.int64()))]
+
+
+@pytest.mark.parametrize(("name", "wrong"), [("fan", pa.nulls(1, pa.string())), *WRONG])
+def test_a_record_whose_deltas_are_not_numbers_is_not_read(name: str, wrong: pa.Array) -> None:
+    good = {"fan": pa.array(["ann"]), "_diff": pa.array([0]), "n": pa.array([1])}
+    changes = pa.table({**good, name: wrong})
+    record = Record("expire", 1, {"table": "t", "where": "s = 1"}, (), changes)
+    payload = memoryview(b"".join(map(bytes, encode(record, 1, 0))))[HEAD.size :]
+    if name == "fan":  # NULL is a group
+        assert decode(payload, changes=True).changes == changes
+        return
+    with pytest.raises(jg.StoreError, match="its deltas are not numbers"):
+        decode(payload, changes=True)
+
+
+def test_a_dump_and_a_reader_keep_no_groups_either(tmp_path: Path) -> None:
+    with jg.JoinGraph(view_of(MEAN), tmp_path / "g", keep_groups=False) as graph:
+        graph.load(ROWS)
+        with jg.open(tmp_path / "g", readonly=True) as reader:
+            graph.insert("t", [TWEET], form="deltas")
+            reader.refresh()
+            assert bag_of(reader.to_arrow()) == bag_of(graph.to_arrow())
+            assert reader.stats()["groups"] == 0
+    transfer.dump(tmp_path / "g", tmp_path / "dumped")
+    transfer.load(tmp_path / "dumped", tmp_path / "again")
+    with jg.open(tmp_path / "again") as graph:
+        assert len(graph.insert("t", [TWEET], form="deltas").deltas()) == 2
+        with pytest.raises(jg.DiffError, match="keeps no groups"):
+            graph.insert("t", [TWEET])

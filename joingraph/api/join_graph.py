@@ -209,6 +209,7 @@ class JoinGraph(Closing):
 
         Rows count as often as their `_count` says, both images of an update. If not exact, there
         are at most so many: residual predicates may drop some, and rows of one update may cancel.
+        Of groups there are at most two for each that a base diff touches.
         """
         return self._writes.fanout(batch)
 

@@ -72,7 +72,7 @@ class InOrder(NamedTuple):
 class AllGroups(NamedTuple):
     """Read the groups of a view: all that are kept, or those that are made for the read."""
 
-    are_kept: bool
+    are_kept: bool = True
 
 
 Way = Everyone | AtVertex | AtIndex | InOrder

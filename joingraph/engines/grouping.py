@@ -165,9 +165,13 @@ class GroupingEngine:
         touched = rows
         if self.grouping.is_whole:
             touched = min(rows, sum(each.length for each in entries))
-        elif self._groups is not None and all(each.post is None for each in entries):
-            touched = min(rows, len(self._groups.of) * sum(each.length for each in entries))
+        elif (known := self.known_groups()) is not None and all(e.post is None for e in entries):
+            touched = min(rows, known * sum(each.length for each in entries))
         return 2 * touched, rows == 0, refused
+
+    def known_groups(self) -> int | None:
+        """Return how many groups there are, if that is known."""
+        return None if self._groups is None else len(self._groups.of)
 
     def expire(self, conditions: Conditions, *, generate: bool) -> DiffRows | Deltas:
         """Delete all base rows that meet the conditions, in every alias named; give view diffs."""

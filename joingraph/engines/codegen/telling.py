@@ -11,8 +11,8 @@
             group = table + ld(b0 + s0, at_0) * 32
             sto(group, 1, ld(group, 1) + d1_0)           noted, if it is the first time
 
-maintainers/compiled/messages.py and groups.py do the same for any view; this is that with constants
-put in. A sum of two words is a pair of variables.
+maintainers/compiled/messages.py and its neighbour for groups do the same for any view; this is that
+with constants put in. A sum of two words is a pair of variables.
 """
 
 from __future__ import annotations

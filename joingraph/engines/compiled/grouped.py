@@ -217,14 +217,10 @@ class CompiledGroups(GroupingEngine):
         found = deltas.of_groups(self.groups.changed_groups(self.telling.noted))
         return FactorisedDeltas.of(found), applied.refused
 
-    def fanout(self, entries: Sequence[Entry], *, skip: bool) -> tuple[int, bool, list[Refused]]:
-        """Bound the rows of a batch's view diffs: two for each group that a base diff touches.
-
-        It touches one for each joined row at the most, and no more than there are, unless it adds
-        rows of the table that names them.
-        """
-        rows, _, refused = self.rows.fanout(entries, skip=skip)
-        return 2 * rows, rows == 0, refused
+    def known_groups(self) -> int | None:
+        """Return how many groups there are, if that is known."""
+        known = self.telling.groups
+        return None if known is None else len(self.groups.everyone().sums)
 
     def expire(self, conditions: Conditions, *, generate: bool) -> DiffRows | Deltas:
         """Delete all base rows that meet the conditions, in every alias named; give view diffs."""

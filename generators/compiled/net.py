@@ -9,7 +9,7 @@ Rows of a batch that only inserts, or only deletes, are all different where keys
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -21,23 +21,23 @@ from joingraph.graph.compiled.fields import DELETE, INSERT
 from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
 from joingraph.graph.compiled.op_rows import SHARED, bit_of
-from joingraph.view_diffs.view_diff import left_over, signed_counts
+from joingraph.view_diffs.view_diff import DiffRows, Fold, left_over, signed_counts
 
 
-def folding(outputs: Outputs, kinds: int) -> Callable[[pa.Table], pa.Table]:
+def folding(outputs: Outputs, kinds: int) -> Fold:
     """Return what folds a batch's view diff, given the kinds of its ops."""
     are_different = outputs.told_apart and kinds & ~SHARED in (0, bit_of(INSERT), bit_of(DELETE))
     return as_it_is if are_different else partial(net, outputs)
 
 
-def as_it_is(changes: pa.Table) -> pa.Table:
+def as_it_is(changes: DiffRows) -> pa.Table:
     """Fold a view diff without equal rows."""
-    return changes
+    return changes.rows
 
 
-def net(outputs: Outputs, changes: pa.Table) -> pa.Table:
+def net(outputs: Outputs, of: DiffRows) -> pa.Table:
     """Keep the first appearance of each row that has changed on balance, with that balance."""
-    width = len(outputs.schema)
+    width, changes = len(outputs.schema), of.rows
     columns = [word for each in changes.columns[:width] for word in outputs.value_words(each)]
     balance = balances(columns, signed_counts(changes, width))
     first = np.flatnonzero(balance)

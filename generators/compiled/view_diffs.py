@@ -64,7 +64,8 @@ class ViewDiffs:
         """Make the view diff of paths; those of a move pair up if they are all there."""
         made = self.made(parts, paired=paired)
         tables = list(made.tables) or [self.outputs.told_schema.empty_table()]
-        return DiffRows(tables[0] if len(tables) == 1 else pa.concat_tables(tables), made.diffs)
+        whole = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+        return DiffRows(lambda: whole, made.diffs)
 
     def made(self, parts: Sequence[Paths], *, paired: bool) -> Made:
         """Make the view diff of paths in tables of bounded text, each when it is asked for."""

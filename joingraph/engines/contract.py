@@ -27,10 +27,9 @@ from joingraph.tables.table import Table
 from joingraph.view_diffs.deltas import Deltas
 from joingraph.view_diffs.factorised import Factorised
 from joingraph.view_diffs.idiffs import IDiffs
-from joingraph.view_diffs.view_diff import DiffRows, ViewDiff
+from joingraph.view_diffs.view_diff import DiffRows, Fold, ViewDiff
 
 Ready = Callable[[list[Refused]], None]
-Fold = Callable[[pa.Table], pa.Table]
 
 
 class Applied(NamedTuple):

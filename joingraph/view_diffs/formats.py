@@ -10,16 +10,14 @@ import pyarrow as pa
 from joingraph.view_diffs.deltas import Deltas, FactorisedDeltas
 from joingraph.view_diffs.factorised import Factorised
 from joingraph.view_diffs.idiffs import IDiffs
-from joingraph.view_diffs.view_diff import DiffRows, Forms, made_of
+from joingraph.view_diffs.view_diff import DiffRows, Fold, Forms, made_of
 
 FORMS = ("rows", "idiffs", "factorised")  # of every view
 ALL_FORMS = (*FORMS, "deltas")  # of views that group
 FromRows = Callable[[pa.Table], IDiffs]
 
 
-def made_as_rows(
-    changes: DiffRows, idiffs: FromRows, net: Callable[[pa.Table], pa.Table] | None = None
-) -> Forms:
+def made_as_rows(changes: DiffRows, idiffs: FromRows, net: Fold | None = None) -> Forms:
     """Rows fold to i-diffs; multiplied out as they are, they stay so."""
     return Forms(
         lambda: changes,

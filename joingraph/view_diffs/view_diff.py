@@ -14,7 +14,7 @@ can be had from that one is given on request.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -63,21 +63,31 @@ def beside(rows: pa.Table, codes: pa.Array, counts: pa.Array) -> pa.Table:
 
 
 class DiffRows:
-    """The rows of a view diff; which base diff each comes from is written out when asked for."""
+    """The rows of a view diff, and which base diff each comes from; both made when asked for."""
 
-    def __init__(self, rows: pa.Table, diffs: Callable[[], pa.Array | pa.ChunkedArray]) -> None:
-        self.rows, self._diffs = rows, diffs
+    def __init__(
+        self, rows: Callable[[], pa.Table], diffs: Callable[[], pa.Array | pa.ChunkedArray]
+    ) -> None:
+        self._rows, self._diffs = rows, diffs
 
     @classmethod
     def of(cls, table: pa.Table) -> DiffRows:
         """Take a table that has its `_diff` already."""
         last = table.num_columns - 1
-        return cls(table.select(range(last)), lambda: table.column(last))
+        return cls(lambda: table.select(range(last)), lambda: table.column(last))
+
+    @cached_property
+    def rows(self) -> pa.Table:
+        """Return the rows."""
+        return self._rows()
 
     @cached_property
     def table(self) -> pa.Table:
         """Return the rows with `_diff`."""
         return self.rows.append_column(DIFF, self._diffs())
+
+
+Fold = Callable[[DiffRows], pa.Table]
 
 
 class Forms(NamedTuple):
@@ -86,7 +96,7 @@ class Forms(NamedTuple):
     rows: Callable[[], DiffRows] | None
     idiffs: Callable[[], IDiffs] | None = None
     factorised: Callable[[], Factorised] | None = None
-    net: Callable[[pa.Table], pa.Table] | None = None  # folds rows faster than a caller could
+    net: Fold | None = None  # folds rows faster than a caller could
     deltas: Callable[[], Deltas] | None = None
 
 
@@ -209,8 +219,9 @@ class ViewDiff:
 
     def _folded(self) -> pa.Table:
         """Keep the first appearance of each row that has changed on balance, with that balance."""
-        net = self._forms.net or partial(consolidated, width=self._width)
-        return net(self._changes.rows)
+        if self._forms.net is not None:
+            return self._forms.net(self._changes)
+        return consolidated(self._changes.rows, self._width)
 
 
 def only_deltas() -> DiffError:

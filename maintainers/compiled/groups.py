@@ -78,7 +78,7 @@ def touch(st: int, record: int, vector: int) -> None:
     add_sums(states, vector, ld(gd, f.G_SIZES), ld(gd, f.G_PARTS))
     if note:
         for word in range(words):
-            sto(note, 1 + ld(gd, f.G_STATE) + words + word, ld(states, word))
+            sto(note, 2 + words + word, ld(states, word))
     list_empty(gd, states)
 
 
@@ -90,10 +90,11 @@ def noted(st: int, gd: int, record: int, states: int) -> int:
     serial = ld(states, words)
     if serial >= ld(gd, f.G_FIRST):
         return notes + (serial - ld(gd, f.G_SERIAL)) * width
-    note = notes + rows * width
+    vd, note = ld(gd, f.G_TABLE), notes + rows * width
     sto(note, 0, ld(gd, f.G_DIFF))
-    for word in range(ld(gd, f.G_STATE) + words):
-        sto(note, 1 + word, ld(record, word))
+    sto(note, 1, (record - ld(vd, f.V_RECORDS)) // (ld(vd, f.V_STRIDE) * 8))
+    for word in range(words):
+        sto(note, 2 + word, ld(states, word))
     sto(states, words, ld(gd, f.G_SERIAL) + rows)
     sto(st, f.ROWS, rows + 1)
     sto(gd, f.G_TOUCHED, ld(gd, f.G_TOUCHED) + 1)

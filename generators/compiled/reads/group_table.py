@@ -1,4 +1,4 @@
-"""What groups show: sums -> aggregates -> columns -> rows of the view diff, many groups at once.
+"""What groups show: sums -> aggregates -> columns of the view, many groups at once.
 
 notes     | diff | group | sums before | sums now |          of base diffs, block by block
 sums      3, 12, 3     ->     COUNT(*) 3, SUM(n) 12          NULL where no value was known
@@ -12,15 +12,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from joingraph.aggregates.sums import Linear
-from joingraph.expressions.consolidation import comparable
-from joingraph.expressions.texts import Numbers, take_rows
-from joingraph.expressions.tree import Expression
+from joingraph.expressions.texts import Numbers
+from joingraph.expressions.tree import Column, Expression
 from joingraph.expressions.types import words_of
 from joingraph.expressions.words import Word, normal, to_words
-from joingraph.generators.groups import Group, Groups, Shown, Values
+from joingraph.generators.groups import Groups, Shown, Values
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.memory.groups import GroupMemory
 from joingraph.graph.compiled.memory.reserved import Words
@@ -28,16 +26,20 @@ from joingraph.graph.compiled.values.string_pool import Interner
 from joingraph.graph.compiled.values.words import from_words
 from joingraph.plan.messages import Read
 from joingraph.sql.definition import Definition
-from joingraph.view_diffs.view_diff import CODES, DiffRows, beside
 
 Marks = npt.NDArray[np.bool_]
 
 
 class Some(NamedTuple):
-    """Some groups: the words of their keys, and of their sums."""
+    """Some groups: their keys by column, and the words of their sums."""
 
-    keys: Words
+    keys: list[pa.Array]
     sums: Words
+
+
+def only(some: Some, rows: Numbers) -> Some:
+    """Return some of these groups."""
+    return Some([each.take(pa.array(rows)) for each in some.keys], some.sums[rows])
 
 
 class GroupTable:
@@ -48,6 +50,20 @@ class GroupTable:
         self.plain = Groups(definition)  # which knows what aggregates make of sums
         self.definition, self.grouping = definition, definition.grouping
         self.memory, self.interner = memory, interner
+
+    @property
+    def is_keyed(self) -> bool:
+        """True if the view shows all that it groups by, so that groups have different rows."""
+        shown = {each.value for each in self.definition.output}
+        return all(each in shown for each in self.grouping.values[: self.grouping.keys])
+
+    @property
+    def always_answers(self) -> bool:
+        """True if no result can fail, whatever the sums are, as long as they fit words."""
+        is_plain = all(isinstance(each.value, Column) for each in self.definition.output)
+        known = [each for each in self.plain.aggregates if isinstance(each, Linear)]
+        fits = all(each.by_column is not None for each in known)
+        return is_plain and fits and self.grouping.having is None
 
     @property
     def reads(self) -> tuple[tuple[Read, ...], ...]:
@@ -64,8 +80,9 @@ class GroupTable:
     def everyone(self) -> Some:
         """Return all groups that have a path; a whole view's one in any case."""
         keys, records = len(self.memory.at.keys), self.records
-        records = records[self.is_there(records[:, keys : keys + self.memory.at.words])]
-        return Some(records[:, :keys], records[:, keys : keys + self.memory.at.words])
+        numbers = np.flatnonzero(self.is_there(records[:, keys : keys + self.memory.at.words]))
+        sums = records[numbers, keys : keys + self.memory.at.words]
+        return Some(self.keys(numbers), sums)
 
     def is_there(self, sums: Words) -> Marks:
         """Mark the sums of groups that have a path."""
@@ -84,16 +101,16 @@ class GroupTable:
     def shown_some(self, some: Some) -> Shown:
         """Return which of some groups pass HAVING, their values, and the view's rows of these."""
         columns: dict[Expression, pa.Array] = dict(
-            zip(self.grouping.values, [*self.keys(some), *self.results(some)], strict=True)
+            zip(self.grouping.values, [*some.keys, *self.results(some)], strict=True)
         )
         return self.plain.shown_of(columns, len(some.sums))
 
-    def keys(self, some: Some) -> list[pa.Array]:
+    def keys(self, numbers: Words) -> list[pa.Array]:
         """Return the keys of groups, by column."""
-        found, first = list[pa.Array](), 0
+        records, found, first = self.records, list[pa.Array](), 0
         for slot in self.memory.messages.keys:
             end = first + words_of(slot.stored)
-            words = [np.ascontiguousarray(some.keys[:, word]) for word in range(first, end)]
+            words = [np.ascontiguousarray(records[numbers, word]) for word in range(first, end)]
             nulls = slot.vertex is None
             found.append(from_words(words, slot.stored, self.interner, nulls=nulls))
             first = end
@@ -127,13 +144,13 @@ class GroupTable:
             try:
                 found.append(aggregate.result(state))
             except (OverflowError, ZeroDivisionError):
-                (key,) = self.key_words(Some(some.keys[row : row + 1], some.sums[row : row + 1]))
+                (key,) = self.key_words(only(some, np.array([row])))
                 self.plain.result(key, use, aggregate, state)  # raises, with the group's name
         return pa.array(found, use.type)
 
     def key_words(self, some: Some) -> list[tuple[Word, ...]]:
         """Return the keys of groups, by which the plain form knows them."""
-        columns = [to_words(normal(each)) for each in self.keys(some)]
+        columns = [to_words(normal(each)) for each in some.keys]
         return list(zip(*columns, strict=True)) if columns else [()] * len(some.sums)
 
     def keys_of(self, words: tuple[Word, ...]) -> list[tuple[Word, ...]]:
@@ -144,8 +161,7 @@ class GroupTable:
         for column, word in zip(found.rows.columns, words, strict=True):
             known = [each for chunk in column.chunks for each in to_words(chunk)]
             marks &= np.array([each == word for each in known], bool)
-        chosen = found.passing[marks]
-        return self.key_words(Some(some.keys[chosen], some.sums[chosen]))
+        return self.key_words(only(some, found.passing[marks]))
 
     def values_of(self, key: tuple[Word, ...]) -> Values | None:
         """Compute a group's aggregates; None if it is not there."""
@@ -159,7 +175,7 @@ class GroupTable:
         some = self.everyone()
         for at, known in enumerate(self.key_words(some)):
             if known == key:
-                return Some(some.keys[at : at + 1], some.sums[at : at + 1])
+                return only(some, np.array([at]))
         return None
 
     def states(self) -> dict[tuple[Word, ...], tuple[int, ...]]:
@@ -167,43 +183,6 @@ class GroupTable:
         some = self.everyone()
         columns = [each.tolist() for each in self.numbers(some.sums)]
         return dict(zip(self.key_words(some), zip(*columns, strict=True), strict=True))
-
-    def changed_groups(self, notes: Words) -> dict[tuple[int, tuple[Word, ...]], Group]:
-        """Return what base diffs add to groups, as groups of their own."""
-        if not len(notes):
-            return {}
-        first = 1 + len(self.memory.at.keys)
-        middle = first + self.memory.at.words
-        some = Some(notes[:, 1:first], notes[:, first:middle])
-        old, new = self.numbers(some.sums), self.numbers(notes[:, middle:])
-        sums = [
-            (b.astype(object) - a.astype(object)).tolist() for a, b in zip(old, new, strict=True)
-        ]
-        found = dict[tuple[int, tuple[Word, ...]], Group]()
-        for row, key in enumerate(self.key_words(some)):
-            of = [tuple(r.times * sums[r.sum][row] for r in reads) for reads in self.reads]
-            group = found[int(notes[row, 0]), key] = Group(of)
-            group.paths = sums[0][row]
-        return found
-
-    def diff_rows(self, notes: Words) -> DiffRows:
-        """Return the view diff of notes: an update, a birth, a death, or nothing of each."""
-        first = 1 + len(self.memory.at.keys)
-        middle = first + self.memory.at.words
-        notes = notes[(notes[:, first:middle] != notes[:, middle:]).any(axis=1)]
-        old, new, keys = notes[:, first:middle], notes[:, middle:], notes[:, 1:first]
-        came, went = np.flatnonzero(self.is_there(new)), np.flatnonzero(self.is_there(old))
-        of_old, of_new = Some(keys[went], old[went]), Some(keys[came], new[came])
-        some = Some(*(np.concatenate(pair) for pair in zip(of_old, of_new, strict=True)))
-        passing, _, rows = self.shown_some(some)
-        before, after = np.full(len(notes), -1), np.full(len(notes), -1)
-        is_old = passing < len(went)
-        before[went[passing[is_old]]] = np.flatnonzero(is_old)
-        after[came[passing[~is_old] - len(went)]] = np.flatnonzero(~is_old)
-        pairs = np.flatnonzero((before >= 0) & (after >= 0))
-        same = pairs[are_alike(rows, before[pairs], after[pairs])]
-        before[same] = after[same] = -1
-        return told(rows, notes[:, 0], before, after)
 
 
 def number(words: Words) -> Words:
@@ -213,32 +192,4 @@ def number(words: Words) -> Words:
         return low
     unsigned = np.ascontiguousarray(low).view(np.uint64)
     found: Words = high.astype(object) * (1 << 64) + unsigned.astype(object)
-    return found
-
-
-def told(rows: pa.Table, diffs: Words, before: Numbers, after: Numbers) -> DiffRows:
-    """Return pre- and post-images one after the other; a place of -1 has none."""
-    is_pair = (before >= 0) & (after >= 0)
-    places = np.stack([before, after], axis=1)
-    kinds = np.empty_like(places)
-    kinds[:, 0] = np.where(is_pair, CODES["update_preimage"], CODES["delete"])
-    kinds[:, 1] = np.where(is_pair, CODES["update_postimage"], CODES["insert"])
-    marks = places >= 0
-    some = take_rows(rows, places[marks])
-    counts = pa.array(np.ones(some.num_rows, np.int64))
-    of = np.repeat(diffs, 2).reshape(-1, 2)[marks]
-    return DiffRows(
-        beside(some, pa.array(kinds[marks].astype(np.int8)), counts), lambda: pa.array(of)
-    )
-
-
-def are_alike(rows: pa.Table, one: Numbers, other: Numbers) -> Marks:
-    """Mark the pairs of rows that are equal, word by word."""
-    found = np.ones(len(one), bool)
-    for column in rows.columns:
-        words = comparable(column)
-        pair = words.take(pa.array(one)), words.take(pa.array(other))
-        alike = pc.fill_null(pc.equal(*pair), False)
-        both = pc.and_(*(each.is_null() for each in pair))
-        found &= np.asarray(pc.or_(alike, both), bool)
     return found

@@ -113,7 +113,7 @@ class ViewRows:
         codes, counts, diffs = (np.ascontiguousarray(rows[:, at + n]) for n in range(k.META_WORDS))
         table = pa.Table.from_arrays(columns, schema=self.outputs.schema)
         told = beside(table, pa.array(codes.astype(np.int8)), pa.array(counts))
-        return DiffRows(told, lambda: pa.array(diffs))
+        return DiffRows(lambda: told, lambda: pa.array(diffs))
 
 
 class WordsDiff(ViewDiff):

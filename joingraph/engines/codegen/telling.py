@@ -304,8 +304,8 @@ class Teller(Writer):
         change = self.brought(alias, ONE, {vertex: met}, words)
         group = None
         if own.is_numbered:
-            group = "group"
-            self.say(f"group = table + {number} * {self.groups.stride * 8}")
+            group = "numbered"
+            self.say(f"number = {number}", f"group = table + number * {self.groups.stride * 8}")
         self.go_on(alias, change, group)
         self.depth = depth
 
@@ -337,14 +337,15 @@ class Teller(Writer):
         state, words, width = len(self.groups.keys), self.groups.words, self.groups.note_words * 8
         if group is None:
             self.say(*self.bound_keys(), "group = group_of(st)")
+        if group != "numbered":
+            self.say(f"number = (group - table) // {self.groups.stride * 8}")
         self.say(*(f"old_{word} = ld(group, {state + word})" for word in range(words)))
         news = self.add_news(change, state)
         self.say("if not quiet:", f"    seen = ld(group, {state + words})", "    if seen < first:")
         self.depth += 2
-        self.say(f"note = notes + n * {width}", "sto(note, 0, diff)")
-        self.say(*(f"sto(note, {1 + word}, ld(group, {word}))" for word in range(state)))
-        self.say(*(f"sto(note, {1 + state + word}, old_{word})" for word in range(words)))
-        now = [f"sto(note, {1 + state + words + at}, {new})" for at, new in enumerate(news)]
+        self.say(f"note = notes + n * {width}", "sto(note, 0, diff)", "sto(note, 1, number)")
+        self.say(*(f"sto(note, {2 + word}, old_{word})" for word in range(words)))
+        now = [f"sto(note, {2 + words + at}, {new})" for at, new in enumerate(news)]
         self.say(*now)
         self.say(f"sto(group, {state + words}, serial + n)", "n += 1")
         self.depth -= 1

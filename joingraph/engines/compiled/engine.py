@@ -23,7 +23,7 @@ from joingraph.engines.compiled.row_blocks import dump_rows, repeated
 from joingraph.engines.compiled.sizes.limit import Room
 from joingraph.engines.compiled.sizes.size import stats
 from joingraph.engines.compiled.string_garbage import Sweeper
-from joingraph.engines.contract import Applied, Blocks, Fold, Ready
+from joingraph.engines.contract import Applied, Blocks, Ready
 from joingraph.expressions.tree import Expression
 from joingraph.filters.compiled.rows_to_ops import Feed, Feeder, refusals
 from joingraph.filters.loads import refused_load
@@ -64,7 +64,7 @@ from joingraph.reads.why_not import Break
 from joingraph.tables.batch import Entry, Refused
 from joingraph.tables.table import Table
 from joingraph.view_diffs.factorised import Factorised
-from joingraph.view_diffs.view_diff import DiffRows
+from joingraph.view_diffs.view_diff import DiffRows, Fold
 
 
 class CompiledEngine(Indexed):

@@ -20,8 +20,9 @@ from joingraph.engines.codegen.paths import write_ahead
 from joingraph.engines.codegen.telling import write_telling, write_telling_inserts
 from joingraph.engines.compiled.batches import MODES, Run
 from joingraph.engines.compiled.engine import CompiledEngine
-from joingraph.engines.contract import Applied, Blocks, Fold, Ready
+from joingraph.engines.contract import Applied, Blocks, Ready
 from joingraph.engines.grouping import GroupingEngine, nothing_applied
+from joingraph.generators.compiled.reads.group_diffs import GroupDiffs
 from joingraph.generators.compiled.reads.group_table import GroupTable
 from joingraph.generators.groups import Groups
 from joingraph.graph.compiled import fields as f
@@ -40,9 +41,8 @@ from joingraph.sql.definition import Definition
 from joingraph.tables.batch import Entry, Refused
 from joingraph.view_diffs.deltas import Deltas, FactorisedDeltas
 from joingraph.view_diffs.factorised import Factorised
-from joingraph.view_diffs.view_diff import DiffRows
+from joingraph.view_diffs.view_diff import DiffRows, Fold
 
-NO_NOTES: Words = np.empty((0, 0), np.int64)
 NARROW_BITS, WIDE_BITS = 62, 126  # of sums that surely do not wrap
 
 
@@ -62,7 +62,7 @@ class TellingEngine(CompiledEngine):
         self.plugs = Plugs(self.layout, MODES[lookahead], self.memory, self._writers())
         self.memory.words[f.LIMIT] = NOTES
         self.groups: GroupMemory | None = None
-        self.noted = NO_NOTES  # what the last batch did to groups
+        self.noted: GroupDiffs | None = None  # what the last batch did to groups
 
     def _lay_out(self, plan: Plan, *, exact: bool) -> Layout:
         """Settle the layout: rows of a root have the numbers of their groups, if there are keys."""
@@ -145,7 +145,7 @@ class TellingEngine(CompiledEngine):
 
     def _changes(self, ops: Words, parts: list[Paths]) -> tuple[DiffRows, Fold | None]:
         """Make view diffs of the notes."""
-        self.noted = NO_NOTES
+        self.noted = None
         if not parts:
             return Groups(self.definition).diff_rows([]), None
         table = self.table
@@ -156,9 +156,11 @@ class TellingEngine(CompiledEngine):
                 " kept; nothing was applied: CAST the values to a type that is narrower"
             )
         columns = put_together(parts, table.memory.at.note_words).words
-        self.noted = np.stack(columns, axis=1)
-        with nothing_applied():
-            return table.diff_rows(self.noted), None
+        self.noted = noted = GroupDiffs(table, np.stack(columns, axis=1))
+        if not noted.always_answer:
+            with nothing_applied():
+                assert noted.each, "rows are made now, as they may fail"
+        return noted.changes(), noted.net
 
     def _end(self, work: Any, ops: Words, matrices: tuple[Words, ...]) -> None:
         """End a batch, and free the groups that it has emptied."""
@@ -214,7 +216,8 @@ class CompiledGroups(GroupingEngine):
         """Apply a batch; give its deltas, each with the list of its groups."""
         deltas = self.deltas
         applied = self.apply(entries, skip=skip, generate=True)
-        found = deltas.of_groups(self.groups.changed_groups(self.telling.noted))
+        noted = self.telling.noted
+        found = deltas.of_groups({} if noted is None else noted.changed_groups())
         return FactorisedDeltas.of(found), applied.refused
 
     def known_groups(self) -> int | None:

@@ -22,7 +22,7 @@ The graph's own records:
     index slot     32 bits of hash << 32 | id + 1
     sum            one word, a number of paths; two of a value: an integer of 128 bits
     group          | key words | sums | serial number of its note | rows that have its number |
-    note           | diff | key words of a group | its sums before | its sums now |
+    note           | diff | number of a group | its sums before | its sums now |
 """
 
 from __future__ import annotations

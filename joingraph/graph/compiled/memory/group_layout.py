@@ -60,7 +60,7 @@ class GroupLayout:
     @cached_property
     def note_words(self) -> int:
         """The words of a note."""
-        return 1 + len(self.keys) + 2 * self.words
+        return 2 + 2 * self.words
 
     @cached_property
     def kept(self) -> list[int]:

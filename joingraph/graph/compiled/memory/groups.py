@@ -2,7 +2,7 @@
 
     table      | key words | sums | note | rows |                      as vertex values are kept
     blocks     a side's sums by the id of the value that it tells      | 2, 13 | 1, 4 | ...
-    notes      | diff | key words | sums before | sums now | ...       a block that is taken
+    notes      | diff | number | sums before | sums now | ...          a block that is taken
 
 All follows from the rows that are joined: it is made anew whenever that is simpler.
 """

@@ -1,0 +1,1 @@
+"""Bags of values, ordered, of many owners in one tree."""

@@ -4,10 +4,16 @@
 
 Columns whose names begin with an underscore are not the view's: _change_type gives the sign,
 _count the multiplicity. Sums in int64 wrap around, which is arithmetic mod 2^64.
+
+A view that groups has a row for each group that a diff changes, without a sign; a state that is
+not there is 0:
+
+    c1 .. ck = group words, state before, state after
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,7 +23,8 @@ import pyarrow as pa
 Rows: TypeAlias = pa.Table | pa.RecordBatch
 Numbers = npt.NDArray[np.int64]
 ONE: Numbers = np.ones(1, np.int64)
-REMOVALS = ("delete", "update_preimage")
+PRE_IMAGE = "update_preimage"
+REMOVALS = ("delete", PRE_IMAGE)
 
 
 class Tally(NamedTuple):
@@ -44,6 +51,56 @@ def tally(rows: Rows) -> Tally:
         total += weight * _weighed(_int64(rows.column(name)), counts)
     tuples = rows.num_rows * abs(int(counts[0])) if len(counts) == 1 else int(np.abs(counts).sum())
     return Tally(tuples, total % 2**64)
+
+
+def tally_groups(rows: Rows, keys: int) -> Tally:
+    """Read all values of view diffs of groups, whose first `keys` columns name the group.
+
+    A pair is one changed group: its words count with the post-image alone.
+    """
+    if isinstance(rows, pa.Table):
+        return sum((tally_groups(part, keys) for part in rows.to_batches()), Tally())
+    names = _by_word(rows.column("_change_type"), lambda word: word != PRE_IMAGE)
+    return _tally_images(rows, keys, names)
+
+
+def tally_folded_groups(rows: pa.Table, keys: int) -> Tally:
+    """Do the same where a batch was folded: a group is deleted and inserted, but not as a pair."""
+    if not len(rows):
+        return Tally()
+    [batch] = rows.combine_chunks().to_batches()
+    is_after = _by_word(batch.column("_change_type"), lambda word: word not in REMOVALS)
+    groups = _numbered([_int64(column) for column in batch.columns[:keys]])
+    is_pair = np.isin(groups, groups[is_after == 1])
+    return _tally_images(batch, keys, np.where(is_pair, is_after, 1))
+
+
+def _tally_images(rows: pa.RecordBatch, keys: int, names: Numbers) -> Tally:
+    """Read images before and after; `names` is 1 where the words of a group count."""
+    columns = [rows.column(name) for name in rows.schema.names if not name.startswith("_")]
+    is_after = _by_word(rows.column("_change_type"), lambda word: word not in REMOVALS)
+    total, states = 0, len(columns) - keys
+    for weight, column in enumerate(columns, start=1):
+        weights = weight * names if weight <= keys else weight + states * is_after
+        total += int(np.dot(_int64(column), weights))
+    return Tally(int(names.sum()), total % 2**64)
+
+
+def _numbered(columns: Sequence[Numbers]) -> Numbers:
+    """Return one number for each row, the same where all columns are."""
+    numbers = columns[0]
+    for column in columns[1:]:
+        above, below = (np.unique(each, return_inverse=True)[1] for each in (numbers, column))
+        numbers = above * len(column) + below
+    return numbers
+
+
+def _by_word(column: pa.Array, is_so: Callable[[str], bool]) -> Numbers:
+    """Return 1 for each text of which something holds, else 0; ask once for each different one."""
+    encoded = column.dictionary_encode()
+    found = np.array([is_so(word) for word in encoded.dictionary.to_pylist()], np.int64)
+    of_rows: Numbers = found[encoded.indices.to_numpy()]
+    return of_rows
 
 
 def _weighed(values: Numbers, counts: Numbers) -> int:

@@ -4,23 +4,38 @@
 
 What a program in Rust measures of itself: from columns in memory to view rows that were written
 out and read, one diff after the other, without Python and Arrow for the rows that come out.
+
+Of a view that groups, a block has a row for each group that the diff changed, weight 1:
+
+    group words | state before | state after            (benchmarks/harness/checksum.py)
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numba
 import numpy as np
 
 from benchmarks.harness.checksum import Tally
 from joingraph import JoinGraph
-from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.machine.kernel import ld, sto
-from joingraph.tables.batch import read_batch
+from joingraph.graph.compiled.memory.state import GraphMemory
+from joingraph.tables.batch import Entry, read_batch
 
 SUM, TUPLES = 30, 31  # words of the state that are otherwise unused
+
+
+@runtime_checkable
+class Draining(Protocol):
+    """An engine that calls compiled code with a block after every base diff."""
+
+    memory: GraphMemory
+
+    def drain(self, entries: Sequence[Entry], consumer: int) -> None:
+        """Apply a batch; `consumer` is an address, called with that of the graph's state."""
 
 
 @numba.cfunc("int64(int64, int64, int64)")
@@ -49,7 +64,7 @@ def consume(st: int, _: int, __: int) -> int:
 def consume_each(graph: JoinGraph, batch: list[tuple[Any, ...]]) -> Tally:
     """Apply a batch; give what the consumer read."""
     engine = graph.engine
-    assert isinstance(engine, CompiledEngine), "only the compiled form calls compiled code"
+    assert isinstance(engine, Draining), "only the compiled form calls compiled code"
     engine.drain(read_batch(batch, graph.view.tables), int(consume.address or 0))
     words = engine.memory.words
     found = Tally(int(words[TUPLES]), int(np.uint64(words[SUM])))

@@ -15,6 +15,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
@@ -22,14 +23,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.harness.checksum import Tally, tally
-from benchmarks.harness.compiled_consumer import consume_each
+from benchmarks.harness.checksum import Tally, tally, tally_folded_groups, tally_groups
+from benchmarks.harness.compiled_consumer import Draining, consume_each
 from benchmarks.harness.record import Run, Spec, peak_rss_mib, rate
 from benchmarks.harness.scanning import COMPARED, consume, measure
 from benchmarks.harness.timing import Timed, apply_all, repeated, seconds, with_figures
 from benchmarks.workloads.catalogue import Entry, Inputs, batches, find, read
 from joingraph import JoinGraph, View
-from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.graph.compiled import fields
 
 UNPREFETCHED = "unprefetched"  # the compiled form without a look at the next diffs
@@ -38,7 +38,9 @@ WARM_UP_BATCHES = 4
 SCAN_LIMIT_ROWS = 200_000_000
 
 
-Consume = Callable[[JoinGraph, list[tuple[Any, ...]]], Tally]
+Batch = list[tuple[Any, ...]]
+Read = Callable[[Any], Tally]  # of Arrow rows
+Consume = Callable[[JoinGraph, Batch, Read], Tally]
 
 
 def run(spec: Spec) -> Run:
@@ -77,7 +79,7 @@ def _open(view: View, spec: Spec) -> JoinGraph:
     graph = JoinGraph(view, engine=engine, lookahead=spec.lookahead)
     graph.maintain_only = spec.mode in ("warehouse", "scan")
     graph.compile()
-    if isinstance(graph.engine, CompiledEngine):
+    if isinstance(graph.engine, Draining):
         graph.engine.memory.words[fields.AHEAD] = spec.engine != UNPREFETCHED
     return graph
 
@@ -115,29 +117,34 @@ def backwards(rows: pa.Table) -> pa.Table:
 
 def _apply(graph: JoinGraph, spec: Spec, diffs: list[Entry]) -> Timed:
     """Apply all diffs, consuming what comes out as the mode says."""
-    consume = CONSUME[spec.mode]
-    if isinstance(graph.engine, CompiledEngine):
-        consume = CONSUME_COMPILED.get(spec.mode, consume)
     parts = list(batches(diffs, spec.batch))
-    return apply_all(parts, operations, lambda batch: consume(graph, batch))
+    if spec.mode in DRAINED and isinstance(graph.engine, Draining):
+        return apply_all(parts, operations, lambda batch: consume_each(graph, batch))
+    consume, read_rows = CONSUME[spec.mode], _reader(spec)
+    return apply_all(parts, operations, lambda batch: consume(graph, batch, read_rows))
 
 
-def _consume_stream(graph: JoinGraph, batch: list[tuple[Any, ...]]) -> Tally:
-    total = Tally()
-    for block in graph.stream(batch):
-        total += tally(block)
-    return total
+def _reader(spec: Spec) -> Read:
+    """Choose what reads view diffs: rows, groups after each diff, or groups of folded batches."""
+    keys = find(spec.workload).view.keys
+    if keys is None:
+        return tally
+    return partial(tally_folded_groups if spec.mode == "batch" else tally_groups, keys=keys)
 
 
-def _consume_net(graph: JoinGraph, batch: list[tuple[Any, ...]]) -> Tally:
-    return tally(graph.apply(batch).to_arrow(net=True))
+def _consume_stream(graph: JoinGraph, batch: Batch, read_rows: Read) -> Tally:
+    return sum(map(read_rows, graph.stream(batch)), Tally())
 
 
-def _consume_call(graph: JoinGraph, batch: list[tuple[Any, ...]]) -> Tally:
-    return tally(graph.apply(batch).to_arrow())
+def _consume_net(graph: JoinGraph, batch: Batch, read_rows: Read) -> Tally:
+    return read_rows(graph.apply(batch).to_arrow(net=True))
 
 
-def _maintain(graph: JoinGraph, batch: list[tuple[Any, ...]]) -> Tally:
+def _consume_call(graph: JoinGraph, batch: Batch, read_rows: Read) -> Tally:
+    return read_rows(graph.apply(batch).to_arrow())
+
+
+def _maintain(graph: JoinGraph, batch: Batch, _: Read) -> Tally:
     graph.apply(batch)
     return Tally()
 
@@ -151,7 +158,7 @@ CONSUME: dict[str, Consume] = {
     "warehouse": _maintain,
     "scan": _maintain,
 }
-CONSUME_COMPILED: dict[str, Consume] = {"each": consume_each, "kinds": consume_each}
+DRAINED = ("each", "kinds")  # by compiled code, where the engine calls it
 
 
 def _with_scan(graph: JoinGraph, result: Run) -> Run:

@@ -19,7 +19,7 @@ from statistics import median
 
 from benchmarks.harness.record import Run, Spec
 from benchmarks.rivals.launch import RIVALS, run_process, run_rival
-from benchmarks.workloads.catalogue import KINDS, find
+from benchmarks.workloads.catalogue import KINDS, QUERIES, find
 
 MODES = ("each", "stream", "batch", "call", "warehouse", "scan", "kinds")
 # Twenty thousand: churn's 200,000 diffs are ten batches, so that its tenths can be distinguished.
@@ -55,7 +55,7 @@ def workloads_of(names: Sequence[str], mode: str) -> tuple[str, ...]:
     if mode != "kinds":
         return tuple(names)
     whole = [name for name in names if name.endswith(KINDS)]
-    parts = [f"{name}_{kind}" for name in names if name in ("q1", "q2", "q3") for kind in KINDS]
+    parts = [f"{name}_{kind}" for name in names if name in QUERIES for kind in KINDS]
     return (*whole, *parts)
 
 
@@ -95,9 +95,11 @@ def compare(options: Options, runs: Sequence[Run]) -> list[str]:
     complaints = [f"{run.workload}: {run.name} {run.status}" for run in known if run.status != "ok"]
 
     def key(run: Run) -> tuple[str, str, int]:
-        # A view's diffs have one checksum however they are batched; a scan reads the view itself.
-        what = "view" if run.mode in ("warehouse", "scan") else "diffs"
-        return run.workload, what, 0 if what == "view" else run.diffs
+        if run.mode in ("warehouse", "scan"):
+            return run.workload, "view", 0
+        # The sum of signed rows is one however they are batched; groups tell what a batch changes.
+        is_folded = run.mode == "batch" and find(run.workload).view.keys is not None
+        return run.workload, f"batches of {run.batch}" if is_folded else "diffs", run.diffs
 
     for (workload, what, diffs), group in groupby(sorted(known, key=key), key):
         found = {str(run.checksum): run.name for run in group}
@@ -134,7 +136,8 @@ def run_ours(spec: Spec) -> Run:
 def _again(options: Options, run: Run) -> Run:
     """Run joingraph over just as many diffs as a rival did in its time."""
     engine, lookahead, folder = options.engine[0], options.lookahead[0], str(options.data)
-    spec = Spec(run.workload, "each", engine, lookahead, folder, EACH_BATCH, run.diffs)
+    batch = run.batch if run.mode == "batch" and run.batch else EACH_BATCH
+    spec = Spec(run.workload, run.mode, engine, lookahead, folder, batch, run.diffs)
     return replace(run_ours(spec), complete=True)
 
 

@@ -3,12 +3,14 @@
 JoinView({"F": "follower", "T": "tweet"},        (alias -> table, in path order)
          ("F.userId = T.userId",),
          ("F.followerId", "T.tweetId"))          (the checksum weighs columns in this order)
+
+A view that `counts` groups by its columns and has COUNT(*) behind them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -48,6 +50,12 @@ class JoinView:
     aliases: Mapping[str, str]
     equalities: tuple[str, ...]
     columns: tuple[str, ...]
+    counts: bool = False
+
+    @property
+    def keys(self) -> int | None:
+        """The number of columns that the view groups by, which come first; None: it has rows."""
+        return len(self.columns) if self.counts else None
 
     @cached_property
     def joins(self) -> tuple[tuple[Attribute, Attribute], ...]:
@@ -99,7 +107,10 @@ class JoinView:
         """Write the view as a SELECT; a column's name tells its alias (T_tweetId)."""
         select = ", ".join(f"{alias}.{name} AS {alias}_{name}" for alias, name in self.output)
         sources = ", ".join(f"{table} {alias}" for alias, table in self.aliases.items())
-        return f"SELECT {select} FROM {sources} WHERE {' AND '.join(self.equalities)}"
+        joined = f"FROM {sources} WHERE {' AND '.join(self.equalities)}"
+        if self.counts:
+            return f"SELECT {select}, COUNT(*) AS n {joined} GROUP BY {', '.join(self.columns)}"
+        return f"SELECT {select} {joined}"
 
     def declared(self) -> View:
         """Make the view, its tables with their keys."""
@@ -155,3 +166,8 @@ def q3() -> JoinView:
     aliases = {"F": "follower", "T": "tweet", "R": "retweet"}
     equalities = ("F.userId = T.userId", "T.tweetId = R.retweetTweetId")
     return JoinView(aliases, equalities, ("F.followerId", "T.tweetId", "R.userId", "R.tweetId"))
+
+
+def counted(view: JoinView) -> JoinView:
+    """Count the rows of a view by its first column."""
+    return replace(view, columns=view.columns[:1], counts=True)

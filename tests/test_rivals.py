@@ -31,6 +31,8 @@ CHOSEN = ("fanout_10", "chainF_2", "chainR_4", "q1", "q2", "q3", "churn", "q1_IJ
 CHAINS = tuple(f"chain{way}_{joins}" for way in "FR" for joins in (2, 3, 4, 5))
 RUST_CHOSEN = ("fanout_1", "fanout_10", *CHAINS, "q1", "q2", "q2_long", "q3", "churn")
 
+COUNTING = ("q1agg", "q2agg", "q3agg")
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -44,6 +46,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def wanted(folder: Path) -> Callable[[str], Run]:
     """What joingraph gives for a workload."""
     return cache(lambda name: one_run.run(Spec(name, "each", "reference", "auto", str(folder), 50)))
+
+
+def groups_told(name: str, batch: int, folder: Path) -> Run:
+    """What joingraph tells of groups: after each diff, or of folded batches."""
+    mode = "each" if batch == 1 else "batch"
+    return one_run.run(Spec(name, mode, "reference", "auto", str(folder), batch))
 
 
 def outcome(run: Run) -> tuple[int, int | None, str | None]:
@@ -62,6 +70,18 @@ def test_a_rival_in_python_gives_what_joingraph_gives(
         workload=name, data=folder, batch=batch, max_diffs=None, budget_s=60.0, least_s=0.0
     )
     assert outcome(run(PYTHON[rival], arguments)) == outcome(wanted(name))
+
+
+@pytest.mark.parametrize("batch", [1, 20])
+@pytest.mark.parametrize("name", [*COUNTING, "q1agg_DJT", "q3agg_IPT"])
+@pytest.mark.parametrize("rival", ["duckdb", "duckdb_indexed"])
+def test_a_rival_in_python_tells_the_groups_that_joingraph_tells(
+    rival: str, name: str, batch: int, folder: Path
+) -> None:
+    arguments = argparse.Namespace(
+        workload=name, data=folder, batch=batch, max_diffs=None, budget_s=60.0, least_s=0.0
+    )
+    assert outcome(run(PYTHON[rival], arguments)) == outcome(groups_told(name, batch, folder))
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +107,17 @@ def test_the_rust_written_by_hand_gives_what_joingraph_gives(
     often = run_rival(RIVALS["hand"], [*arguments, "--least-s", "0.09"], asked)
     assert outcome(once) == outcome(often) == outcome(wanted(name))
     assert len(once.speeds) == 1 < len(often.speeds)
+
+
+@pytest.mark.parametrize("batch", [1, 20])
+@pytest.mark.parametrize("name", COUNTING)
+def test_the_rust_written_by_hand_tells_the_groups_that_joingraph_tells(
+    name: str, batch: int, folder: Path, hand: None
+) -> None:
+    asked = Run(workload=name, mode="each", system="hand")
+    arguments = [name, "--data", str(folder), "--batch", str(batch)]
+    told = outcome(groups_told(name, batch, folder))
+    assert outcome(run_rival(RIVALS["hand"], arguments, asked)) == told
 
 
 def followers_of_followers() -> JoinView:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.rivals.divm import Divm
-from benchmarks.rivals.duckdb_delta import Duckdb
+from benchmarks.rivals.duckdb_delta import duckdb_rival
 from benchmarks.rivals.in_python import Rival, run
 from benchmarks.rivals.ojt import OuterJoin
 from benchmarks.rivals.sqlite_triggers import Sqlite
@@ -18,8 +18,8 @@ from benchmarks.workloads.views import JoinView
 RIVALS: Mapping[str, Callable[[JoinView], Rival[Any]]] = {
     "divm": Divm,
     "ojt": OuterJoin,
-    "duckdb": Duckdb,
-    "duckdb_indexed": partial(Duckdb, indexed=True),
+    "duckdb": duckdb_rival,
+    "duckdb_indexed": partial(duckdb_rival, indexed=True),
     "sqlite": Sqlite,
 }
 

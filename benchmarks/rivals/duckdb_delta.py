@@ -5,15 +5,22 @@
 One row at a time, its values are constants of the query; a batch is an Arrow table that joins.
 Where a table has several aliases, earlier ones see it with the batch's rows and later ones
 without. Where it is `indexed`, the joined columns have indexes.
+
+A view that counts by group has a table of its groups:
+
+    tweets come     changes = SELECT group, COUNT(*) FROM (<the delta query>) GROUP BY group
+                    images  = changes LEFT JOIN the table: group, count before, count after
+                    MERGE INTO the table USING images;  the images are what comes out
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from benchmarks.harness.checksum import Tally, tally
 from benchmarks.rivals.in_python import Row, rows_of, signed
@@ -27,6 +34,17 @@ class Delta(NamedTuple):
     of_batch: str
     of_row: str
     places: tuple[int, ...]
+
+
+IMAGES = """
+SELECT {keys}, COALESCE(G.n, 0) AS before, COALESCE(G.n, 0) + C.n AS after
+FROM (SELECT {keys}, SUM(n)::BIGINT AS n FROM changes GROUP BY {keys} HAVING SUM(n) <> 0) C
+LEFT JOIN view_groups G USING ({keys})"""
+MERGE = """
+MERGE INTO view_groups USING images USING ({keys})
+WHEN MATCHED AND after = 0 THEN DELETE
+WHEN MATCHED THEN UPDATE SET n = after
+WHEN NOT MATCHED THEN INSERT VALUES ({keys}, after)"""
 
 
 class Duckdb:
@@ -57,22 +75,22 @@ class Duckdb:
     def apply(self, batch: list[tuple[int, str, pa.Table]]) -> Tally:
         """Ask for the view's diffs while the table is as it is without the batch's rows."""
         total = Tally()
+        for sign, found in self._deltas(batch):
+            told = tally(found)
+            total += Tally(told.tuples, sign * told.checksum % 2**64)
+        return total
+
+    def _deltas(self, batch: list[tuple[int, str, pa.Table]]) -> Iterator[tuple[int, pa.Table]]:
+        """Change the base tables, and yield what each delta query found, with its sign."""
         for sign, table, rows in batch:
             if sign < 0:
                 self._delete(table, rows)
-            found = self._partners(table, rows)
-            total += Tally(found.tuples, sign * found.checksum % 2**64)
+            self.database.register("diff", rows)
+            values = rows_of(rows)[0] if len(rows) == 1 else None
+            for delta in self.deltas[table]:
+                yield sign, self._ask(delta, values)
             if sign > 0:
                 self._insert(table, rows)
-        return total
-
-    def _partners(self, table: str, rows: pa.Table) -> Tally:
-        total = Tally()
-        self.database.register("diff", rows)
-        values = rows_of(rows)[0] if len(rows) == 1 else None
-        for delta in self.deltas[table]:
-            total += tally(self._ask(delta, values))
-        return total
 
     def _ask(self, delta: Delta, row: Row | None) -> pa.Table:
         if row is None:
@@ -111,3 +129,44 @@ class Duckdb:
         if table == self.view.aliases[start] and order.index(alias) < order.index(start):
             return f'(SELECT * FROM "{table}" UNION ALL SELECT * FROM diff) {alias}'
         return f'"{table}" {alias}'
+
+
+class DuckdbGroups(Duckdb):
+    """The same for a view that counts by group: the table of groups is merged a batch at a time."""
+
+    def __init__(self, view: JoinView, *, indexed: bool = False) -> None:
+        self.keys = ", ".join(f"c{place}" for place in range(len(view.output)))
+        super().__init__(view, indexed=indexed)
+
+    def load(self, tables: Mapping[str, pa.Table]) -> None:
+        """Count the groups of the base tables, too."""
+        super().load(tables)
+        names = f"view_groups({self.keys}, n)"
+        self.database.execute(f"CREATE TABLE view_groups AS FROM ({self.view.sql()}) {names}")
+
+    def apply(self, batch: list[tuple[int, str, pa.Table]]) -> Tally:
+        """Ask for the changes of groups, and bring their table from before to after."""
+        parts = [
+            found.set_column(len(found.column_names) - 1, "n", pc.multiply(found["n"], sign))
+            for sign, found in self._deltas(batch)
+        ]
+        self.database.register("changes", pa.concat_tables(parts))
+        result = self.database.execute(IMAGES.format(keys=self.keys))
+        images = pa.table(result.fetchnumpy())
+        self.database.register("images", images)
+        self.database.execute(MERGE.format(keys=self.keys))
+        return tally(images)
+
+    def _delta(self, start: str) -> Delta:
+        """Count the rows of an alias' diffs by group."""
+        found = super()._delta(start)
+        of_batch, of_row = (
+            f"SELECT {self.keys}, COUNT(*) AS n FROM ({query}) GROUP BY {self.keys}"
+            for query in (found.of_batch, found.of_row)
+        )
+        return Delta(of_batch, of_row, found.places)
+
+
+def duckdb_rival(view: JoinView, *, indexed: bool = False) -> Duckdb:
+    """Choose what the view needs."""
+    return (DuckdbGroups if view.counts else Duckdb)(view, indexed=indexed)

@@ -33,6 +33,8 @@ COLOURS = {
     "dd": "#2ca02c",
     "dd_delta": "#98df8a",
     "dbsp": "#9467bd",
+    "maps": "#17becf",
+    "views": "#9edae5",
     "divm": "#8c564b",
     "ojt": "#e377c2",
     "duckdb": "#bcbd22",

@@ -86,10 +86,10 @@ def test_a_rival_in_python_tells_the_groups_that_joingraph_tells(
 
 @pytest.fixture(scope="module")
 def hand() -> None:
-    """Build the Rust rival where that can be done."""
+    """Build the Rust rivals that need few crates, where that can be done."""
     if shutil.which("cargo") is None:
         pytest.skip("cargo is not there to build the Rust rivals")
-    build = ["cargo", "build", "--release", "--locked", "-p", "hand"]
+    build = ["cargo", "build", "--release", "--locked", "-p", "hand", "-p", "stored"]
     done = subprocess.run(build, cwd=RUST, capture_output=True, text=True, check=False)
     if done.returncode and "failed to download" in done.stderr:
         pytest.skip("the crates of the Rust rivals cannot be downloaded")
@@ -110,14 +110,23 @@ def test_the_rust_written_by_hand_gives_what_joingraph_gives(
 
 
 @pytest.mark.parametrize("batch", [1, 20])
-@pytest.mark.parametrize("name", COUNTING)
-def test_the_rust_written_by_hand_tells_the_groups_that_joingraph_tells(
+@pytest.mark.parametrize("name", [*COUNTING, "q3"])
+def test_rivals_in_rust_tell_the_groups_that_joingraph_tells(
     name: str, batch: int, folder: Path, hand: None
 ) -> None:
-    asked = Run(workload=name, mode="each", system="hand")
     arguments = [name, "--data", str(folder), "--batch", str(batch)]
     told = outcome(groups_told(name, batch, folder))
-    assert outcome(run_rival(RIVALS["hand"], arguments, asked)) == told
+    for rival in ("hand", "maps", "views"):
+        asked = Run(workload=name, mode="each", system=rival)
+        assert outcome(run_rival(RIVALS[rival], arguments, asked)) == told, rival
+
+
+def test_a_rival_is_not_asked_for_what_it_is_not_written_for() -> None:
+    refused = [("divm", "q1agg"), ("hand", "q1_IPT"), ("dd", "churn"), ("maps", "q1")]
+    for rival, name in refused:
+        asked = Run(workload=name, mode="each", system=rival)
+        assert run_rival(RIVALS[rival], [], asked).status == "does not have it"
+    assert RIVALS["duckdb"].takes("q1agg_IPT") and RIVALS["maps"].takes("q3")
 
 
 def followers_of_followers() -> JoinView:

@@ -22,6 +22,7 @@ from joingraph.common.errors import JoinGraphError
 RUST = Path(__file__).parent / "rust"
 TIMEOUT_S = 600
 MEMORY_BYTES = 14 * 2**30
+STORED = ("q1agg", "q2agg", "q3agg", "q3")
 GROUPING = tuple(name for name, each in WORKLOADS.items() if each.view.keys is not None)
 
 
@@ -33,6 +34,7 @@ class Rival:
     package: str | None = None  # of the Rust workspace; benchmarks/rivals/__main__.py otherwise
     options: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()  # how the names of workloads end that it cannot run
+    only: tuple[str, ...] = ()  # the workloads it is written for; none: all
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -41,6 +43,10 @@ class Rival:
             return str(RUST / "target" / "release" / self.package), *self.options
         return sys.executable, "-m", "benchmarks.rivals", self.name
 
+    def takes(self, workload: str) -> bool:
+        """True if the workload can be asked for."""
+        return not workload.endswith(self.refuses) and (not self.only or workload in self.only)
+
 
 RIVALS = {
     rival.name: rival
@@ -48,6 +54,8 @@ RIVALS = {
         Rival("hand", "hand", refuses=KINDS),
         Rival("dd", "dd", ("--variant", "binary"), refuses=(*KINDS, "churn")),
         Rival("dd_delta", "dd", ("--variant", "delta"), refuses=(*KINDS, "churn")),
+        Rival("maps", "stored", ("--variant", "maps"), only=STORED),
+        Rival("views", "stored", ("--variant", "views"), only=STORED),
         Rival("dbsp", "dbspx", refuses=(*KINDS, "churn")),
         *map(Rival, ("duckdb", "duckdb_indexed")),
         *(Rival(name, refuses=GROUPING) for name in ("divm", "ojt", "sqlite")),
@@ -80,7 +88,7 @@ def _build(package: str) -> None:
 
 def run_rival(rival: Rival, arguments: Sequence[str], wanted: Run) -> Run:
     """Run a rival; `wanted` holds the fields that are known beforehand."""
-    if wanted.workload.endswith(rival.refuses):
+    if not rival.takes(wanted.workload):
         return replace(wanted, status="does not have it")
     return run_process([*rival.command, *arguments], wanted, limit=_limit_memory)
 

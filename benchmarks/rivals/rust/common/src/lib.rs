@@ -13,6 +13,8 @@
 //!   q2_long q2 with diffs of its own, more than a cache holds
 //!   churn   q3 with deletes and updates (`hand` only)
 //!   q*agg   count(*) by output column 0
+pub mod drive;
+
 use std::time::Instant;
 
 #[global_allocator]

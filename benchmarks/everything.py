@@ -11,10 +11,12 @@ from pathlib import Path
 
 from benchmarks import plots
 from benchmarks.harness.cli import main as measure
+from benchmarks.workloads.catalogue import ANSWERED
 
 RESULTS = Path(__file__).parent / "results"
 CHAINS = tuple(f"chain{letter}_{joins}" for letter in "FR" for joins in (2, 3, 4, 5))
 FANOUTS = ("fanout_1", "fanout_10", "fanout_30", "fanout_100")
+COUNTING = ("q1agg", "q2agg", "q3agg")
 RUNS: tuple[tuple[str, ...], ...] = (
     ("--mode", "each", "--rivals", "hand,divm"),
     ("--mode", "stream", "--rivals", "hand"),
@@ -24,6 +26,10 @@ RUNS: tuple[tuple[str, ...], ...] = (
     (*FANOUTS, *CHAINS[:4], "--mode", "warehouse"),
     ("fanout_100", "--mode", "scan"),
     ("q1", "q2", "q3", "--mode", "kinds"),
+    (*COUNTING, "q3", "--mode", "each", "--rivals", "hand,maps,views"),
+    (*COUNTING, "--mode", "batch", "--rivals", "hand,maps,views,dd,dd_delta,duckdb"),
+    (*COUNTING, "--mode", "warehouse"),
+    (*ANSWERED, "--mode", "each"),
     ("q1", "--mode", "call"),
 )
 

@@ -65,6 +65,7 @@ class Run:
     first_tenth_per_s: float | None = None
     last_tenth_per_s: float | None = None
     view_tuples: int | None = None
+    view_checksum: str | None = None  # of the view in the end, where DuckDB's answer is compared
     scan_s: float | None = None
     read_s: float | None = None
     copy_s: float | None = None

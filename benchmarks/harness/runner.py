@@ -17,8 +17,10 @@ from itertools import groupby
 from pathlib import Path
 from statistics import median
 
+from benchmarks.harness.checksum import tally
 from benchmarks.harness.record import Run, Spec
 from benchmarks.rivals.launch import RIVALS, run_process, run_rival
+from benchmarks.workloads.answers import answer
 from benchmarks.workloads.catalogue import KINDS, QUERIES, find
 
 MODES = ("each", "stream", "batch", "call", "warehouse", "scan", "kinds")
@@ -89,7 +91,10 @@ def _pooled(runs: Sequence[Run]) -> Run:
 
 
 def compare(options: Options, runs: Sequence[Run]) -> list[str]:
-    """Return which results differ; incomplete ones are compared with a run of just their diffs."""
+    """Return which results differ; incomplete ones are compared with a run of just their diffs.
+
+    Where no rival has a workload, the view in the end is compared with DuckDB's answer.
+    """
     known = [run for run in runs if run.status == "ok" and run.checksum is not None]
     known += [_again(options, run) for run in middle(known) if not run.complete]
     complaints = [f"{run.workload}: {run.name} {run.status}" for run in known if run.status != "ok"]
@@ -106,7 +111,17 @@ def compare(options: Options, runs: Sequence[Run]) -> list[str]:
         if len(found) > 1:
             names = ", ".join(f"{name} {checksum}" for checksum, name in found.items())
             complaints.append(f"{workload}, {what} of {diffs} diffs: checksums differ: {names}")
-    return complaints
+    return [*complaints, *_other_views(options, known)]
+
+
+def _other_views(options: Options, runs: Sequence[Run]) -> Iterator[str]:
+    """Yield which views are not what DuckDB answers."""
+    checked = [run for run in runs if run.view_checksum is not None]
+    for workload in dict.fromkeys(run.workload for run in checked):
+        wanted = str(tally(answer(workload, Path(str(options.data)))).checksum)
+        for run in checked:
+            if run.workload == workload and run.view_checksum != wanted:
+                yield f"{workload}: {run.name} has view {run.view_checksum}, DuckDB {wanted}"
 
 
 def _turn(options: Options, workload: str) -> Iterator[Run]:

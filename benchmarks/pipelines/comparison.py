@@ -23,7 +23,7 @@ from benchmarks.harness.checksum import Tally
 from benchmarks.harness.origin import save_lines
 from benchmarks.harness.runner import Options
 from benchmarks.pipelines.systems import SYSTEMS, Feed, Measured, write_files
-from benchmarks.workloads.catalogue import Inputs, find, prepare, read
+from benchmarks.workloads.catalogue import Inputs, find_join, prepare, read
 from benchmarks.workloads.model import Size
 from joingraph.common.errors import JoinGraphError
 
@@ -87,7 +87,7 @@ def size_for(times: int, diffs: int) -> Size:
 def measure(case: Case, data: Path, diffs: Path, *, rounds: int) -> list[Line]:
     """Measure one case; systems whose rows differ are an error."""
     prepare(case.workload, data, case.size)
-    inputs, join = read(case.workload, data), find(case.workload).view
+    inputs, join = read(case.workload, data), find_join(case.workload)
     write_files(diffs, list(micro_batches(inputs, case)))
     measured = Measured(Feed(join.declared(), join, inputs.tables, diffs))
     seconds: dict[str, list[float]] = {}

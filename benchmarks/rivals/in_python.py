@@ -19,7 +19,7 @@ import pyarrow as pa
 from benchmarks.harness.checksum import Tally
 from benchmarks.harness.record import Run, peak_rss_mib
 from benchmarks.harness.timing import apply_all, repeated, seconds, with_figures
-from benchmarks.workloads.catalogue import Entry, Inputs, batches, find, read
+from benchmarks.workloads.catalogue import Entry, Inputs, batches, find_join, read
 from benchmarks.workloads.views import JoinView
 
 Row = tuple[int, ...]
@@ -95,7 +95,7 @@ def _once(
 ) -> Run:
     """Load a new rival and apply the diffs."""
     name: str = arguments.workload
-    rival = make(find(name).view)
+    rival = make(find_join(name))
     load_s = seconds(lambda: rival.load(inputs.tables))
     parts = list(batches(inputs.diffs, arguments.batch))
     timed = apply_all(

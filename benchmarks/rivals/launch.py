@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.harness.origin import ROOT
 from benchmarks.harness.record import Run, parse
-from benchmarks.workloads.catalogue import KINDS, WORKLOADS
+from benchmarks.workloads.catalogue import ANSWERED, KINDS, WORKLOADS
 from joingraph.common.errors import JoinGraphError
 
 RUST = Path(__file__).parent / "rust"
@@ -45,7 +45,9 @@ class Rival:
 
     def takes(self, workload: str) -> bool:
         """True if the workload can be asked for."""
-        return not workload.endswith(self.refuses) and (not self.only or workload in self.only)
+        if workload.endswith(self.refuses) or workload in ANSWERED:
+            return False
+        return not self.only or workload in self.only
 
 
 RIVALS = {

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.workloads import views
+from benchmarks.workloads import bsma, views
 from benchmarks.workloads.churn import CHURN_TABLES, DELETE, INSERT, UPDATE_PRE, write_churn
 from benchmarks.workloads.model import (
     SIZES,
@@ -32,7 +32,7 @@ from benchmarks.workloads.model import (
     write_fanout,
     write_long,
 )
-from benchmarks.workloads.views import TABLES, JoinView
+from benchmarks.workloads.views import TABLES, JoinView, Query
 from joingraph.common.errors import JoinGraphError
 
 FANOUTS = (1, 10, 30, 50, 70, 100)
@@ -70,8 +70,8 @@ class Workload:
     """A view and where its inputs come from."""
 
     name: str
-    view: JoinView
-    read: Callable[[JoinView, Path], Inputs]
+    view: Query
+    read: Callable[[Query, Path], Inputs]
 
 
 class UnknownWorkload(JoinGraphError):
@@ -85,6 +85,14 @@ def find(name: str) -> Workload:
     return WORKLOADS[name]
 
 
+def find_join(name: str) -> JoinView:
+    """Look up the view of a workload as data, which other systems need."""
+    view = find(name).view
+    if not isinstance(view, JoinView):
+        raise UnknownWorkload(f"workload {name} has a view in SQL, which only joingraph runs")
+    return view
+
+
 def read(name: str, folder: Path, *, max_diffs: int | None = None) -> Inputs:
     """Read a workload's inputs, or those of its first diffs only."""
     workload = find(name)
@@ -96,6 +104,9 @@ def read(name: str, folder: Path, *, max_diffs: int | None = None) -> Inputs:
 
 def prepare(name: str, folder: Path, size: Size | None = None) -> None:
     """Write what the workload needs and the folder lacks; a size must agree with what is there."""
+    if name in bsma.QUERIES:
+        bsma.prepare(folder / "bsma", size)
+        return
     if not (folder / "user" / "columns.txt").exists():
         write_base(folder, size or SIZES["small"])
     users = column_names(folder / "user")[1]
@@ -151,7 +162,7 @@ def _stacked(above: pa.Table, below: pa.Table) -> pa.Table:
     return pa.concat_tables([above, below]).combine_chunks()
 
 
-def _base(view: JoinView, folder: Path) -> dict[str, pa.Table]:
+def _base(view: Query, folder: Path) -> dict[str, pa.Table]:
     """Read the base tables; the planted users live in a folder of their own."""
     base = {table: _table(folder / table) for table in view.tables}
     if "user" in base:
@@ -159,19 +170,19 @@ def _base(view: JoinView, folder: Path) -> dict[str, pa.Table]:
     return base
 
 
-def _read_fanout(view: JoinView, folder: Path, *, name: str) -> Inputs:
+def _read_fanout(view: Query, folder: Path, *, name: str) -> Inputs:
     base = _base(view, folder)
     base["follower"] = _stacked(base["follower"], _table(folder / name / "follower"))
     return Inputs(base, [Entry("insert", "tweet", _table(folder / name / "tweet"))])
 
 
-def _read_inserts(view: JoinView, folder: Path, *, sources: Mapping[str, str]) -> Inputs:
+def _read_inserts(view: Query, folder: Path, *, sources: Mapping[str, str]) -> Inputs:
     """Read one folder of new rows after another, each with the table it is for."""
     diffs = [Entry("insert", table, _table(folder / name)) for name, table in sources.items()]
     return Inputs(_base(view, folder), diffs)
 
 
-def _read_last(view: JoinView, folder: Path) -> Inputs:
+def _read_last(view: Query, folder: Path) -> Inputs:
     """Hold back the last tweets and retweets; they come in order of date, tweets first in a tie."""
     base = _base(view, folder)
     count = diffs_in(folder)
@@ -193,7 +204,7 @@ def _read_last(view: JoinView, folder: Path) -> Inputs:
     return Inputs(base, diffs)
 
 
-def _read_churn(view: JoinView, folder: Path) -> Inputs:
+def _read_churn(view: Query, folder: Path) -> Inputs:
     rows = read_columns(folder / "churn")
     operation = np.minimum(rows["op"], UPDATE_PRE)
     diffs: list[Entry] = []
@@ -209,7 +220,7 @@ def _read_churn(view: JoinView, folder: Path) -> Inputs:
     return Inputs(_base(view, folder), diffs)
 
 
-def _read_kind(view: JoinView, folder: Path, *, kind: str) -> Inputs:
+def _read_kind(view: Query, folder: Path, *, kind: str) -> Inputs:
     """Make diffs that touch a projected tuple only (PT), or a whole join tuple (JT).
 
     Insert and delete of a kind mirror each other: what one inserts, the other deletes.
@@ -232,6 +243,11 @@ def _read_kind(view: JoinView, folder: Path, *, kind: str) -> Inputs:
         base[table] = _stacked(base[table], diffs)
         return Inputs(base, [Entry("delete", table, diffs)])
     return Inputs(base, [Entry("insert", table, diffs)])
+
+
+def _read_bsma(view: Query, folder: Path) -> Inputs:
+    base, diffs = bsma.read_bsma(view.tables, folder / "bsma")
+    return Inputs(base, [Entry(*diff) for diff in diffs])
 
 
 def _runs(values: Column) -> Iterator[slice]:
@@ -258,9 +274,12 @@ def _all() -> Iterator[Workload]:
     long = {f"q2_long/{table}": table for table in ("tweet", "retweet")}
     yield Workload("q2_long", views.q2(), partial(_read_inserts, sources=long))
     yield Workload("churn", views.q3(), _read_churn)
+    for name, query in bsma.QUERIES.items():
+        yield Workload(name, query, _read_bsma)
     for name, view in queries.items():
         for kind in KINDS:
             yield Workload(f"{name}_{kind}", view, partial(_read_kind, kind=kind))
 
 
+ANSWERED = tuple(bsma.QUERIES)  # compared with DuckDB's answer (answers.py): no rival has them
 WORKLOADS: Mapping[str, Workload] = {workload.name: workload for workload in _all()}

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from joingraph import View
 
@@ -41,6 +41,28 @@ def attribute(text: str) -> Attribute:
     """Read "F.userId"."""
     alias, column = text.strip().split(".")
     return Attribute(alias, column)
+
+
+class Query(Protocol):
+    """A view of a workload, however it is described."""
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The base tables."""
+        ...
+
+    @property
+    def keys(self) -> int | None:
+        """The number of columns that the view groups by, which come first; None: it has rows."""
+        ...
+
+    def sql(self) -> str:
+        """Write the view as a SELECT."""
+        ...
+
+    def declared(self) -> View:
+        """Make the view, its tables with their keys."""
+        ...
 
 
 @dataclass(frozen=True)

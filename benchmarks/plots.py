@@ -1,6 +1,7 @@
 """Draws the figures of docs/benchmarks.md from result files: `python -m benchmarks.plots`.
 
-    results/*.jsonl  ->  figures/fanout.svg, figures/lookahead.svg
+    results/*.jsonl      ->  figures/fanout.svg, figures/lookahead.svg
+    results/groups.json  ->  figures/touched.svg, figures/extremes.svg     (benchmarks/groups.py)
 
 All runs of a figure are of one machine, the one that was measured last; of several files with the
 same settings the newest counts, by its median, as in the tables. A figure without runs is not
@@ -13,7 +14,7 @@ import argparse
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 from matplotlib import pyplot as plt
@@ -47,7 +48,12 @@ MODES = {
     "global": ("D", "#1f77b4"),
     "exact": ("P", "#9467bd"),
 }
+AXES = {  # figures of points: what is across, and what is up
+    "touched": ("view rows a diff", "groups touched a diff"),
+    "extremes": ("values in the group", "µs a delete and an insert"),
+}
 STYLES = {"reference": ":", "unprefetched": "--"}
+Points = Sequence[tuple[float, float]]
 Runs = Mapping[tuple[str, str], list[Run]]  # (mode, workload) -> a run of each system
 
 
@@ -142,6 +148,37 @@ def draw_line(axes: Axes, panel: Panel, found: Sequence[Run]) -> Line2D:
     return line
 
 
+def read_points(path: Path) -> tuple[dict[str, dict[str, Points]], str]:
+    """Read the lines of each figure by name; name also where they are from."""
+    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"lines": []}
+    figures: dict[str, dict[str, Points]] = {}
+    for line in found["lines"]:
+        figures.setdefault(line["figure"], {})[line["name"]] = line["points"]
+    return figures, ", ".join(str(found.get(name)) for name in ("machine", "commit", "date"))
+
+
+def draw_points(name: str, lines: Mapping[str, Points]) -> Figure:
+    """Draw lines of points; both axes are logarithmic, but for what is below one."""
+    figure = plt.figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    for label, points in lines.items():
+        axes.plot(*zip(*points, strict=True), marker="o", label=label)
+    across, up = AXES[name]
+    axes.set(xlabel=across, ylabel=up, xscale="log")
+    axes.set_yscale("symlog", linthresh=1)
+    axes.set_ylim(bottom=-0.1)
+    axes.grid(alpha=0.3)
+    figure.legend(loc="outside lower center", ncols=2)
+    return figure
+
+
+def write(figure: Figure, path: Path, origin: str) -> None:
+    """Write a figure with its origin; the same results give the same file: no date of drawing."""
+    figure.suptitle(origin, fontsize=6, color="grey", x=0.01, ha="left")
+    figure.savefig(path, metadata={"Date": None})
+    print(path)
+
+
 def main() -> None:
     """Draw the figures of one folder of results into another folder."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -149,7 +186,7 @@ def main() -> None:
     parser.add_argument("--figures", type=Path, default=HERE / "figures")
     arguments = parser.parse_args()
     mpl.use("agg")
-    # The same results give the same file: no random ids, no date of drawing.
+    # The same results give the same file: no random ids.
     mpl.rcParams["svg.hashsalt"] = "joingraph"
     runs, origin = read_runs(arguments.results)
     arguments.figures.mkdir(parents=True, exist_ok=True)
@@ -157,11 +194,11 @@ def main() -> None:
         figure = draw(panels, runs)
         if figure is None:
             print(f"{name}: no runs in {arguments.results}")
-            continue
-        figure.suptitle(origin, fontsize=6, color="grey", x=0.01, ha="left")
-        path = arguments.figures / f"{name}.svg"
-        figure.savefig(path, metadata={"Date": None})
-        print(path)
+        else:
+            write(figure, arguments.figures / f"{name}.svg", origin)
+    figures, origin = read_points(arguments.results / "groups.json")
+    for name, lines in figures.items():
+        write(draw_points(name, lines), arguments.figures / f"{name}.svg", origin)
 
 
 if __name__ == "__main__":

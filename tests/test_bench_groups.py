@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ctypes import CFUNCTYPE, c_int64
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
-from benchmarks.harness.checksum import Tally, tally_folded_groups, tally_groups
+from benchmarks.harness.checksum import REMOVALS, Tally, tally_folded_groups, tally_groups
 from benchmarks.harness.compiled_consumer import SUM, TUPLES, Draining, consume
 from benchmarks.harness.one_run import run
 from benchmarks.harness.record import Run, Spec
@@ -26,7 +27,10 @@ from benchmarks.workloads.catalogue import (
     read,
 )
 from benchmarks.workloads.model import SIZES
+from joingraph.engines.compiled.engine import CompiledEngine
+from joingraph.engines.grouping import GroupingEngine
 from joingraph.graph.compiled import fields as f
+from joingraph.tables.batch import Entry as TableEntry
 
 COUNTING = [name for name in QUERIES if name.endswith("agg")]
 KINDS_COUNTING = [f"{name}_{kind}" for name in COUNTING for kind in KINDS]
@@ -163,3 +167,38 @@ def test_a_rival_that_stopped_among_batches_is_compared_with_as_many(folder: Pat
                   diffs=part.diffs, checksum=part.checksum)  # fmt: skip
     options = Options(workloads=("q3agg",), data=folder, engine=("reference",), mode="batch")
     assert compare(options, [stopped]) == []
+
+
+def drain_by_hand(engine: GroupingEngine, entries: list[TableEntry], consumer: int) -> None:
+    """Lay the groups that each base diff changes in a block, and call compiled code with it."""
+    assert isinstance(engine.rows, CompiledEngine)
+    state, call = engine.rows.memory.words, CFUNCTYPE(c_int64, c_int64, c_int64, c_int64)(consumer)
+    fields = [f.OUT, f.STRIDE, f.ROWS, f.COLUMN_COUNT, f.SEGMENTS, f.SEGMENT_COUNT]
+    segments = np.array([0, 0, 1], np.int64)
+    for entry in entries:
+        assert entry.post is not None, "the workload inserts"
+        for at in range(entry.length):
+            part = entry._replace(post=entry.post.slice(at, 1))
+            rows = engine.apply([part], skip=False, generate=True).changes.rows.to_pylist()
+            counts = dict[int, list[int]]()
+            for row in rows:
+                is_old = row["_change_type"] in REMOVALS
+                counts.setdefault(row["F_followerId"], [0, 0])[not is_old] = row["n"]
+            block = np.array([[group, *both] for group, both in counts.items()], np.int64)
+            columns = np.ascontiguousarray(block.reshape(-1, 3).T)
+            own = state[fields].copy()
+            state[fields] = [columns.ctypes.data, len(counts), len(counts), 3,
+                             segments.ctypes.data, 1]  # fmt: skip
+            call(engine.rows.memory.st, 0, 0)
+            state[fields] = own
+
+
+def test_an_engine_that_drains_groups_is_read_by_compiled_code(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(GroupingEngine, "drain", drain_by_hand, raising=False)
+    rows_memory = property(lambda engine: engine.rows.memory)
+    monkeypatch.setattr(GroupingEngine, "memory", rows_memory, raising=False)
+    monkeypatch.setattr(jg.JoinGraph, "stream", None)  # the fall-back is not taken
+    drained = run(Spec("q3agg", "each", "compiled", "auto", str(folder), 50))
+    assert outcome(drained) == wanted("q3agg", folder, 1)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.harness import runner
-from benchmarks.harness.checksum import tally
+from benchmarks.harness.checksum import Tally, tally
 from benchmarks.harness.cli import main
 from benchmarks.harness.one_run import run
 from benchmarks.harness.record import Spec
@@ -20,6 +20,7 @@ from benchmarks.workloads.answers import answer
 from benchmarks.workloads.catalogue import find_join, prepare, read
 from benchmarks.workloads.model import SIZES, read_columns
 from joingraph.common.errors import JoinGraphError
+from tests.group_counts import told_of_groups
 
 TINY = bsma.SIZES[SIZES["tiny"]]
 KEYS = {"friendList": 2, "microblog": 1, "event": 2, "mention": 2, "retweet": 2}
@@ -95,6 +96,14 @@ def test_a_standing_view_ends_as_duckdb_answers_its_query(
     assert found.view_checksum == str(tally(wanted).checksum)
     assert len(wanted) > 5
     assert compare(Options(workloads=(name,), data=folder), [found]) == []
+
+
+@pytest.mark.parametrize("name", bsma.QUERIES)
+def test_batches_tell_the_groups_that_they_change(name: str, folder: Path) -> None:
+    found = run(Spec(name, "batch", "compiled", "auto", str(folder), 20))
+    told = told_of_groups(name, folder, 20)
+    assert Tally(found.tuples or 0, int(str(found.checksum))) == told
+    assert told.tuples > 5
 
 
 def test_the_command_compares_the_view_with_duckdbs_answer(

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from ctypes import CFUNCTYPE, c_int64
-from itertools import pairwise
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -18,27 +15,16 @@ from benchmarks.harness.compiled_consumer import SUM, TUPLES, Draining, consume
 from benchmarks.harness.one_run import run
 from benchmarks.harness.record import Run, Spec
 from benchmarks.harness.runner import Options, compare
-from benchmarks.workloads.catalogue import (
-    KINDS,
-    QUERIES,
-    batches,
-    find,
-    prepare,
-    read,
-)
+from benchmarks.workloads.catalogue import KINDS, QUERIES, find, prepare
 from benchmarks.workloads.model import SIZES
 from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.engines.grouping import GroupingEngine
 from joingraph.graph.compiled import fields as f
 from joingraph.tables.batch import Entry as TableEntry
+from tests.group_counts import groups_after, told_of_groups
 
 COUNTING = [name for name in QUERIES if name.endswith("agg")]
 KINDS_COUNTING = [f"{name}_{kind}" for name in COUNTING for kind in KINDS]
-CHANGE = {
-    "insert": "INSERT INTO {} SELECT * FROM rows",
-    "delete": "DELETE FROM {} WHERE tweetId IN (SELECT tweetId FROM rows)",
-}
-Counts = dict[int, int]
 
 
 @pytest.fixture(scope="module")
@@ -52,35 +38,6 @@ def run_tiny(name: str, folder: Path, mode: str = "each", batch: int = 50) -> Ru
     return run(Spec(name, mode, "reference", "auto", str(folder), batch))
 
 
-def counts_after(name: str, folder: Path, limit: int) -> Iterator[Counts]:
-    """Count by group in DuckDB, before the first batch and after each."""
-    database, inputs = duckdb.connect(), read(name, folder)
-    for table, rows in inputs.tables.items():
-        database.register("rows", rows)
-        database.execute(f"CREATE TABLE {table} AS SELECT * FROM rows")
-
-    def counts() -> Counts:
-        return dict(database.sql(find(name).view.sql()).fetchall())
-
-    yield counts()
-    for batch in batches(inputs.diffs, limit):
-        for entry in batch:
-            database.register("rows", entry.rows)
-            database.execute(CHANGE[entry.operation].format(entry.table))
-        yield counts()
-
-
-def changed(before: Counts, after: Counts) -> Tally:
-    """Sum up the groups that differ: group, count before, count after."""
-    names = {each for each in before.keys() | after.keys() if before.get(each) != after.get(each)}
-    total = sum(name + 2 * before.get(name, 0) + 3 * after.get(name, 0) for name in names)
-    return Tally(len(names), total % 2**64)
-
-
-def wanted(name: str, folder: Path, limit: int) -> Tally:
-    return sum((changed(*pair) for pair in pairwise(counts_after(name, folder, limit))), Tally())
-
-
 def outcome(run: Run) -> Tally:
     return Tally(run.tuples or 0, int(str(run.checksum)))
 
@@ -88,7 +45,7 @@ def outcome(run: Run) -> Tally:
 @pytest.mark.parametrize("name", [*COUNTING, *KINDS_COUNTING])
 def test_each_diff_tells_the_groups_that_it_changes(name: str, folder: Path) -> None:
     found = run_tiny(name, folder)
-    assert outcome(found) == wanted(name, folder, 1)
+    assert outcome(found) == told_of_groups(name, folder, 1)
     assert found.tuples
 
 
@@ -97,9 +54,9 @@ def test_every_mode_sums_up_the_groups_that_it_consumes(name: str, folder: Path)
     each = outcome(run_tiny(name, folder))
     assert outcome(run_tiny(name, folder, "stream")) == each
     assert outcome(run_tiny(name, folder, "call", 1)) == each
-    assert outcome(run_tiny(name, folder, "batch", 20)) == wanted(name, folder, 20)
-    *_, counts = counts_after(name, folder, 50)
-    view = sum(group + 2 * count for group, count in counts.items()) % 2**64
+    assert outcome(run_tiny(name, folder, "batch", 20)) == told_of_groups(name, folder, 20)
+    *_, groups = groups_after(name, folder, 50)
+    view = sum(group + 2 * count for (group,), (count,) in groups.items()) % 2**64
     for mode in ("warehouse", "scan"):
         assert run_tiny(name, folder, mode).checksum == str(view)
 
@@ -201,4 +158,4 @@ def test_an_engine_that_drains_groups_is_read_by_compiled_code(
     monkeypatch.setattr(GroupingEngine, "memory", rows_memory, raising=False)
     monkeypatch.setattr(jg.JoinGraph, "stream", None)  # the fall-back is not taken
     drained = run(Spec("q3agg", "each", "compiled", "auto", str(folder), 50))
-    assert outcome(drained) == wanted("q3agg", folder, 1)
+    assert outcome(drained) == told_of_groups("q3agg", folder, 1)

@@ -275,6 +275,16 @@ def test_groups_are_read_in_parts_and_explain_themselves(graph: jg.JoinGraph) ->
         graph.index("fan")
 
 
+@pytest.mark.parametrize(
+    "sql", ["SELECT DISTINCT COUNT(*) AS n FROM t", "SELECT MAX(s) AS n FROM t GROUP BY ALL"]
+)
+def test_a_view_that_groups_by_nothing_has_one_row_also_over_nothing(sql: str) -> None:
+    graph, judge = jg.JoinGraph(jg.View(sql, TABLES, dialect="duckdb")), Judge(sql)
+    assert rows_of(graph) == judge.apply({"t": []})
+    graph.load({"t": ROWS["t"]})
+    assert rows_of(graph) == judge.apply({"t": ROWS["t"]})
+
+
 def test_a_batch_that_is_refused_leaves_no_trace(graph: jg.JoinGraph) -> None:
     view = jg.View("SELECT a, SUM(s) AS s FROM t GROUP BY a", TABLES)
     small = jg.JoinGraph(view)

@@ -82,7 +82,7 @@ def grouped_fields(
     flat.order = order_of(select, fields, lambda node: grouper.value(node).value)
     # A row has at least one column: without any, Arrow does not know how many rows there are.
     joined = tuple(names) or (Output("column 0", Literal(True, pa.bool_())),)
-    is_whole = not (select.args.get("group") or select.args.get("distinct"))
+    is_whole = not grouper.keys  # as of GROUP BY ALL where all columns are aggregates
     flat.grouped = Grouped(joined, len(grouper.keys), tuple(grouper.uses), condition, is_whole)
     return fields
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 import joingraph as jg
-from joingraph.pipeline.sinks.merge import ROW, Merge, merge_of
+from joingraph.pipeline.sinks.merge import GROUP, ROW, Merge, merge_of, rows_over_nothing
 from tests.bags import bag
 
 TABLES = {
@@ -26,17 +27,34 @@ TWICE = (
 Copy = dict[tuple[object, ...], int]
 
 
+def as_spark(value: object) -> object:
+    """Return a value that equals another where Spark's null-safe equality holds between them."""
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else value + 0.0
+    return tuple(value) if isinstance(value, list) else value
+
+
+def rows_of(graph: jg.JoinGraph) -> list[tuple[object, ...]]:
+    return [tuple(map(as_spark, row.values())) for row in graph.to_arrow().to_pylist()]
+
+
 def merged(copy: Copy, names: list[str], merge: Merge) -> None:
     """Do what a MERGE does to a copy whose rows have counts."""
     matched: Counter[tuple[object, ...]] = Counter()
     result = dict(copy)
-    for new in merge.rows.to_pylist():
+    for each in merge.rows.to_pylist():
+        new = {name: as_spark(value) for name, value in each.items()}
         compared = names if new["_op"] == ROW else merge.key
         at = [names.index(name) for name in compared]
         key = tuple(new[name] for name in compared)
         found = [row for row in copy if tuple(row[place] for place in at) == key]
         matched.update(found)
-        if new["_op"] == ROW:
+        if new["_op"] == GROUP:
+            assert len(found) <= 1
+            for row in found:
+                del result[row]
+            result[tuple(new[name] for name in names)] = 1
+        elif new["_op"] == ROW:
             row = tuple(new[name] for name in names)
             result[row] = result.get(row, 0) + new["_count"]
         else:
@@ -89,7 +107,7 @@ def test_a_copy_kept_by_merge_is_the_view(sql: str, seed: int) -> None:
     rows = {alias.table: [] for alias in view.definition.aliases}
     graph, copy = jg.JoinGraph(view, engine="reference"), Copy()
     for _ in range(30):
-        merged(copy, view.schema.names, merge_of(graph.apply(batch(rng, rows))))
+        merged(copy, view.schema.names, merge_of(graph.apply(batch(rng, rows)), view.definition))
         held = [tuple(row.values()) for row in graph.to_arrow().to_pylist()]
         assert bag(held) == bag(row for row, count in copy.items() for _ in range(count))
 
@@ -98,8 +116,9 @@ def test_one_row_stands_for_all_that_a_key_names() -> None:
     graph = jg.JoinGraph(jg.View(NAMED, tables=TABLES), engine="reference")
     graph.load({"follower": [(1, fan) for fan in range(50)], "tweet": [(1, 7, "a"), (1, 8, "b")]})
     both = [("update", "tweet", [(1, 7, "a")], [(1, 7, "c")]), ("delete", "tweet", [(1, 8, "b")])]
-    assert len(merge_of(graph.apply(both)).rows) == 2
-    assert len(merge_of(graph.insert("tweet", [(1, 9, "d")])).rows) == 50
+    assert len(merge_of(graph.apply(both), graph.view.definition).rows) == 2
+    insert = graph.insert("tweet", [(1, 9, "d")])
+    assert len(merge_of(insert, graph.view.definition).rows) == 50
 
 
 def test_a_key_that_is_touched_otherwise_is_told_by_rows() -> None:
@@ -109,7 +128,84 @@ def test_a_key_that_is_touched_otherwise_is_told_by_rows() -> None:
         ("update", "tweet", [(1, 7, "a"), (2, 8, "b")], [(1, 7, "c"), (2, 8, "c")]),
         ("insert", "follower", [(1, 5)]),
     ]
-    found = merge_of(graph.apply(said)).rows
+    found = merge_of(graph.apply(said), graph.view.definition).rows
     assert sorted(zip(found["_op"].to_pylist(), found["tweetId"].to_pylist(), strict=True)) == [
         ("row", 7), ("row", 7), ("row", 7), ("update", 8),
     ]  # fmt: skip
+
+
+MEASURED = {
+    "place": "CREATE TABLE place (id INT, at DOUBLE, name STRING)",
+    "seen": "CREATE TABLE seen (id INT, x DOUBLE, n INT)",
+}
+SEEN = "FROM place JOIN seen ON place.id = seen.id"
+GROUPED = (
+    f"SELECT at, name, COUNT(*) AS n, MAX(x) AS most {SEEN} GROUP BY at, name",
+    f"SELECT at, SUM(n) AS n {SEEN} GROUP BY at HAVING COUNT(*) > 1",
+    f"SELECT DISTINCT at, name {SEEN}",
+    f"SELECT MAX(x) AS most, SUM(n) AS n {SEEN} GROUP BY at, name",
+    f"SELECT COUNT(*) AS n, MAX(x) AS most, sort_array(collect_list(n)) AS all {SEEN}",
+    f"SELECT MAX(x) AS most {SEEN} HAVING COUNT(*) > 2",
+)
+
+
+def measured(rng: random.Random, rows: dict[str, list[Any]]) -> list[Any]:
+    """Change the tables of the views that group at random."""
+    diffs: list[Any] = []
+    for _ in range(rng.randint(1, 5)):
+        name = rng.choice(sorted(rows))
+        at = rng.choice([None, math.nan, 0.0, -0.0, 1.5])
+        last = rng.choice([None, "a", "b"]) if name == "place" else rng.randrange(3)
+        new = (rng.randrange(2), at, last)
+        if not rows[name] or rng.random() < 0.5:
+            rows[name].append(new)
+            diffs.append(("insert", name, [new]))
+            continue
+        old = rows[name].pop(rng.randrange(len(rows[name])))
+        diffs.append(("delete", name, [old]))
+        if rng.random() < 0.6:
+            rows[name].append(new)
+            diffs[-1] = ("update", name, [old], [new])
+    return diffs
+
+
+@pytest.mark.parametrize("sql", GROUPED)
+@pytest.mark.parametrize("seed", range(10))
+def test_a_copy_of_groups_kept_by_merge_is_the_view(sql: str, seed: int) -> None:
+    rng, view = random.Random(seed), jg.View(sql, tables=MEASURED)
+    rows: dict[str, list[Any]] = {"place": [], "seen": []}
+    graph, names = jg.JoinGraph(view, engine="reference"), view.schema.names
+    first = [tuple(row[name] for name in names) for row in rows_over_nothing(view).to_pylist()]
+    copy = Copy({tuple(map(as_spark, row)): 1 for row in first})
+    assert bag(rows_of(graph)) == bag(copy)
+    for _ in range(30):
+        merged(copy, names, merge_of(graph.apply(measured(rng, rows)), view.definition))
+        assert bag(rows_of(graph)) == bag(row for row, n in copy.items() for _ in range(n))
+
+
+def test_a_group_is_one_row_of_a_merge_however_much_it_changed() -> None:
+    view = jg.View(GROUPED[1], tables=MEASURED)
+    graph, nan = jg.JoinGraph(view, engine="reference"), math.nan
+    graph.load({"place": [(1, None, "a"), (2, nan, "b"), (3, -0.0, "c")]})
+    first = graph.insert("seen", [(1, 0.5, 1), (1, 0.5, 2), (2, 0.5, 3), (2, 0.5, 4)])
+    both = merge_of(first, view.definition)
+    assert (both.key, both.values) == (("at",), ("n",))
+    assert tuple(both.rows.to_pylist()[0].values()) == (None, 3, 1, GROUP)
+    batch = [("insert", "seen", [(1, 0.0, 5), (3, 0.0, 6)]), ("delete", "seen", [(2, 0.5, 3)])]
+    found = merge_of(graph.apply(batch), view.definition).rows
+    assert list(zip(found["_op"].to_pylist(), found["n"].to_pylist(), strict=True)) == [
+        (GROUP, 8), ("delete", 7),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT x * n AS x FROM seen", "SELECT MAX(x) * MIN(n) AS x FROM seen GROUP BY id"]
+)
+def test_rows_that_sql_holds_equal_are_one_row_of_a_merge(sql: str) -> None:
+    view = jg.View(sql, tables=MEASURED)
+    graph = jg.JoinGraph(view, engine="reference")
+    both = merge_of(graph.insert("seen", [(1, 0.0, 1), (2, 0.0, -1)]), view.definition).rows
+    assert both["_count"].to_pylist() == [2]
+    turned = graph.update("seen", [(1, 0.0, 1)], [(1, 0.0, -1)])
+    assert len(turned) == 2
+    assert not len(merge_of(turned, view.definition).rows)

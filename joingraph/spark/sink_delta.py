@@ -3,9 +3,9 @@
     diffs   columns of the view, _change_type, _count, _seq, _diff     appended, a batch a commit
     view    columns of the view, _count                                a row once, with its count
 
-Where base rows were updated or deleted whose key the view has, MERGE goes by i-diffs
-(joingraph/pipeline/sinks/merge.py). Delta remembers the last (sink, batch) that a table took, in
-the commit itself, and passes over one that comes again.
+Where base rows were updated or deleted whose key the view has, MERGE goes by i-diffs; of a view
+that groups, by the groups' keys (joingraph/pipeline/sinks/merge.py). Delta remembers the last
+(sink, batch) that a table took, in the commit itself, and passes over one that comes again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 
 from joingraph.common.errors import StoreError
 from joingraph.pipeline.sinks.contract import EXACTLY_ONCE
-from joingraph.pipeline.sinks.merge import DELETE, ROW, UPDATE, merge_of
+from joingraph.pipeline.sinks.merge import DELETE, GROUP, ROW, UPDATE, merge_of, rows_over_nothing
 from joingraph.plan.view import View
 from joingraph.spark.filters import spark_name
 from joingraph.spark.types import CHANGE, spark_schema, without_dictionaries
@@ -49,13 +49,15 @@ class Delta:
         """Make the table, if it is not there."""
         found = SparkSession.getActiveSession()
         assert found is not None, "a pipeline has its session before its sinks"
-        self.spark, self.columns = found, view.schema.names
+        self.spark, self.view, self.columns = found, view, view.schema.names
         own = CHANGE if self.content == "diffs" else [pa.field("_count", pa.int64())]
         schema = spark_schema(pa.schema([*view.schema, *own]))
         made = DeltaTable.createIfNotExists(found).location(self.path).addColumns(schema)
         # Delta keeps a change feed of the view; of view diffs it could not, they are one already.
         feed = str(self.content == "view").lower()
         self.table = made.property("delta.enableChangeDataFeed", feed).execute()
+        if self.content == "view" and not self.last():
+            self.append(rows_over_nothing(view), 0)
 
     def last(self) -> int:
         """Return the number of the last batch that a commit of the table names."""
@@ -70,30 +72,36 @@ class Delta:
         if not len(diff):
             return
         if self.content == "diffs":
-            rows = self.spark.createDataFrame(without_dictionaries(diff.to_arrow(positions=True)))
-            writer = rows.write.format("delta").mode("append")
-            writer = writer.option("txnAppId", self.name).option("txnVersion", diff.seq)
-            writer.save(self.path)
+            self.append(diff.to_arrow(positions=True), diff.seq)
         else:
             self.merge(diff)
 
+    def append(self, rows: pa.Table, seq: int) -> None:
+        """Add rows under the number of their batch."""
+        if len(rows):
+            found = self.spark.createDataFrame(without_dictionaries(rows))
+            writer = found.write.format("delta").mode("append")
+            writer.option("txnAppId", self.name).option("txnVersion", seq).save(self.path)
+
     def merge(self, diff: ViewDiff) -> None:
         """Bring the view up to date by its i-diffs, or by rows that come, go, and count."""
-        found = merge_of(diff)
+        found = merge_of(diff, self.view.definition)
         if not len(found.rows):
             return
         rows = self.spark.createDataFrame(without_dictionaries(found.rows))
         is_row, left = new("_op") == ROW, old("_count") + new("_count")
         rest = [name for name in self.columns if name not in found.key]
-        same = reduce(and_, map(same_value, found.key))
+        same = reduce(and_, map(same_value, found.key), F.lit(True))
         if rest:
             same &= reduce(and_, map(same_value, rest), is_row) | ~is_row
         merge = self.table.alias("old").merge(rows.alias("new"), same)
         merge = merge.whenMatchedDelete((new("_op") == DELETE) | is_row & (left == 0))
         if found.values:
-            merge = merge.whenMatchedUpdate(new("_op") == UPDATE, assignments(found.values))
+            sets = new("_op").isin(UPDATE, GROUP)
+            merge = merge.whenMatchedUpdate(sets, assignments(found.values))
         merge = merge.whenMatchedUpdate(is_row, {"_count": left})
-        merge = merge.whenNotMatchedInsert(is_row, assignments([*self.columns, "_count"]))
+        comes = new("_op").isin(ROW, GROUP)
+        merge = merge.whenNotMatchedInsert(comes, assignments([*self.columns, "_count"]))
         self.spark.conf.set(f"{TURN}.txnAppId", self.name)
         self.spark.conf.set(f"{TURN}.txnVersion", str(diff.seq))
         try:

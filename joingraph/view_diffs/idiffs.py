@@ -164,16 +164,23 @@ def make_idiffs(
 
 def group_idiffs(definition: Definition, changes: pa.Table) -> IDiffs:
     """Name a batch's diffs of groups by their keys; by whole rows, where not all keys are shown."""
-    grouping, schema = definition.grouping, definition.schema
+    schema, key = definition.schema, group_key(definition)
+    rows, whole = changes.select(range(len(schema))), tuple(range(len(schema)))
+    balances = balances_of(changes, whole, ())
+    parts = keyed_rows(rows, key, balances) if key else counted_rows(rows, whole, balances)
+    return IDiffs(schema, tuple(part for part in parts if part.table.num_rows))
+
+
+def group_key(definition: Definition) -> tuple[int, ...] | None:
+    """Return the view's columns that hold what it groups by; None if it does not show all of it.
+
+    A view of one group has no such column, and needs none.
+    """
+    grouping = definition.grouping
     assert grouping is not None, "a view of groups"
     shown = [each.value for each in definition.output]
-    keys, rows = grouping.values[: grouping.keys], changes.select(range(len(schema)))
-    balances = balances_of(changes, tuple(range(len(schema))), ())
-    if keys and all(key in shown for key in keys):
-        parts = keyed_rows(rows, tuple(shown.index(key) for key in keys), balances)
-    else:
-        parts = counted_rows(rows, tuple(range(len(schema))), balances)
-    return IDiffs(schema, tuple(part for part in parts if part.table.num_rows))
+    keys = grouping.values[: grouping.keys]
+    return tuple(map(shown.index, keys)) if all(key in shown for key in keys) else None
 
 
 class Deleted(NamedTuple):

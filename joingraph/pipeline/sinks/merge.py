@@ -5,9 +5,14 @@
     delete   8        NULL        NULL  NULL      every row of tweet 8
     row      9        5           'c'   +1        this row, so many times more or less
 
+    _op      fan      n           _count
+    group    'ann'    3           1               the row of this group, in the place of its old one
+    delete   NULL     2           -1              the row of the group NULL, which was this one
+
 Where the view has a table's key among its columns and base rows of that table were updated or
 deleted, their i-diffs name the rows of the view, however many there are. A key that other changes
-of the batch touch as well goes by rows: no row of the view may be named twice in one MERGE.
+of the batch touch as well goes by rows: no row of the view may be named twice in one MERGE. Of a
+view that shows all it groups by, each group has one row, which its key names.
 
 Precondition: what is declared as a key is one.
 """
@@ -21,11 +26,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from joingraph.api.join_graph import JoinGraph
 from joingraph.common.errors import DiffError
-from joingraph.view_diffs.idiffs import IDiff, IDiffs
-from joingraph.view_diffs.view_diff import ViewDiff, signed_counts
+from joingraph.expressions.consolidation import consolidate
+from joingraph.expressions.texts import is_text, take_rows, whole
+from joingraph.expressions.words import Word, normal
+from joingraph.plan.view import View
+from joingraph.sql.definition import Definition
+from joingraph.view_diffs.idiffs import IDiff, IDiffs, group_key
+from joingraph.view_diffs.view_diff import ViewDiff, signed_counts, word_rows
 
-UPDATE, DELETE, ROW = "update", "delete", "row"
+UPDATE, DELETE, ROW, GROUP = "update", "delete", "row", "group"
 
 
 class Merge(NamedTuple):
@@ -36,9 +47,32 @@ class Merge(NamedTuple):
     values: tuple[str, ...]
 
 
-def merge_of(diff: ViewDiff) -> Merge:
+def merge_of(diff: ViewDiff, definition: Definition) -> Merge:
     """Write a batch as the source of a MERGE."""
     net = net_rows(diff)
+    key = None if definition.grouping is None else group_key(definition)
+    if key is not None:
+        return merge_of_groups(net, tuple(net.column_names[at] for at in key))
+    return merge_of_rows(diff, equal_rows_folded(net))
+
+
+def merge_of_groups(net: pa.Table, key: tuple[str, ...]) -> Merge:
+    """Put each group that has a row in its place, and delete those that have none any more."""
+    come, gone = (net.filter(compare(net["_count"], 0)) for compare in (pc.greater, pc.less))
+    there = set(key_words(come, key))
+    left = pa.array([each not in there for each in key_words(gone, key)], pa.bool_())
+    parts = [with_operation(come, GROUP), with_operation(gone.filter(left), DELETE)]
+    values = tuple(name for name in net.column_names[:-1] if name not in key)
+    return Merge(pa.concat_tables(parts), key, values)
+
+
+def key_words(rows: pa.Table, key: tuple[str, ...]) -> list[tuple[Word, ...]]:
+    """Return the keys of groups; the one group of a view without GROUP BY has an empty one."""
+    return list(word_rows(rows.select(key), len(key))) if key else [()] * len(rows)
+
+
+def merge_of_rows(diff: ViewDiff, net: pa.Table) -> Merge:
+    """Name rows by the key of an alias where its i-diffs do, and all others by all columns."""
     names = tuple(net.column_names[:-1])
     parts = named_parts(diff) if pc.any(pc.less(net["_count"], 0)).as_py() else []
     if not parts:
@@ -55,12 +89,27 @@ def merge_of(diff: ViewDiff) -> Merge:
     return Merge(found, key, values)
 
 
+def rows_over_nothing(view: View) -> pa.Table:
+    """Return the rows that a view has before its first batch: of a view of one group, its row."""
+    rows = JoinGraph(view, engine="reference").to_arrow()
+    return rows.append_column("_count", pa.array([1] * len(rows), pa.int64()))
+
+
 def net_rows(diff: ViewDiff) -> pa.Table:
     """Fold a batch to its rows, counted up or down."""
     net = diff.to_arrow(net=True)
     at = net.schema.get_field_index("_count")
     counts = signed_counts(net, at - 1)
     return net.set_column(at, "_count", pa.array(counts)).drop_columns(["_change_type"])
+
+
+def equal_rows_folded(net: pa.Table) -> pa.Table:
+    """Fold rows that SQL cannot tell apart, since 0.0 = -0.0: both would name the same rows."""
+    *columns, counts = net.columns
+    same = [each if is_text(each.type) else normal(whole(each)) for each in columns]
+    found = consolidate(pa.table(same, net.column_names[:-1]), counts.to_numpy())
+    folded = take_rows(net.drop_columns(["_count"]), found.at)
+    return folded.append_column("_count", pa.array(found.counts))
 
 
 def named_parts(diff: ViewDiff) -> list[IDiff]:

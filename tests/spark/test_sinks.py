@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Iterator
 from itertools import count
@@ -21,6 +22,7 @@ from joingraph.pipeline.sinks.parquet import Parquet
 from joingraph.pipeline.sinks.redis import RedisStream, Timeline
 from joingraph.spark.sink_delta import Delta
 from joingraph.view_diffs.view_diff import ViewDiff
+from tests.spark.conftest import FOLLOWER, TWEET
 from tests.spark.kills import recomputed
 
 pytestmark = pytest.mark.spark
@@ -131,6 +133,47 @@ def test_a_timeline_names_a_column_that_is_not_there(view: jg.View, url: str) ->
     sink = Timeline("x", url, subscriber="follower", score="tweetId")
     with pytest.raises(jg.StoreError, match='did you mean "followerId"'):
         sink.open(view)
+
+
+COUNTS = jg.View(
+    "SELECT F.followerId, F.note, SUM(CAST(T.tweetId AS DECIMAL(9, 0))) AS total"
+    " FROM follower F JOIN tweet T ON F.userId = T.userId"
+    " GROUP BY F.followerId, F.note HAVING COUNT(*) > 1",
+    tables={"follower": FOLLOWER, "tweet": TWEET},
+)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_timeline_holds_each_group_of_its_subscriber_once(
+    redis: Any, url: str, again: bool
+) -> None:
+    sink = Timeline("sums", url, subscriber="followerId", score="total")
+    sink.open(COUNTS)
+    graph = jg.JoinGraph(COUNTS, engine="reference")
+    graph.load({"follower": [(1, 7, "x"), (1, 7, None), (2, 8, "y"), (2, 7, None)]})
+    for diff in (
+        graph.insert("tweet", [(1, 10, ""), (1, 11, ""), (2, 1, ""), (2, 2, "")]),
+        graph.update("tweet", [(1, 10, "")], [(1, 12, "")]),
+        graph.delete("tweet", [(2, 1, "")]),
+    ):
+        for _ in range(1 + again):
+            sink.write(diff)
+    shown = [
+        (json.loads(row), score) for row, score in redis.zrange("sums:7", 0, -1, withscores=True)
+    ]
+    assert shown == [({"note": "x", "total": "23"}, 23), ({"note": None, "total": "25"}, 25)]
+    assert not redis.exists("sums:8")
+
+
+def test_a_score_that_is_no_number_is_above_all(redis: Any, url: str) -> None:
+    view = jg.View(
+        "SELECT a, MAX(x) AS most FROM t GROUP BY a", {"t": "CREATE TABLE t (a INT, x DOUBLE)"}
+    )
+    sink, graph = Timeline("most", url, subscriber="a", score="most"), jg.JoinGraph(view)
+    sink.open(view)
+    for row in ((1, 2.0), (1, math.nan)):
+        sink.write(graph.insert("t", [row]))
+    assert redis.zrange("most:1", 0, -1, withscores=True) == [(b'{"most": NaN}', math.inf)]
 
 
 @pytest.mark.parametrize("again", [pytest.param(False, marks=pytest.mark.nightly), True])

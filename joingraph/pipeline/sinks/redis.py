@@ -13,6 +13,7 @@ server's `appendfsync` says.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -137,7 +138,8 @@ class Timeline:
                 hint = did_you_mean(column, view.schema.names)
                 raise StoreError(f"timeline: {view.name} has no column {quoted(column)}{hint}")
         kind = view.schema.field(self.score).type
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        numbers = pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal
+        if not any(is_one(kind) for is_one in numbers):
             raise StoreError(f"timeline: {self.score} is {kind}; a score is a number")
         self.redis: Any = Redis.from_url(self.server.start())
 
@@ -159,6 +161,8 @@ class Timeline:
             if subscriber is not None:
                 member = json.dumps(row, default=shown, sort_keys=True)
                 score = float(row[self.score] or 0)
+                # Redis takes no NaN, which an order has above all numbers.
+                score = math.inf if math.isnan(score) else score
                 yield f"{self.prefix}:{subscriber}", member, score, sign * count
 
     def close(self) -> None:

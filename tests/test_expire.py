@@ -108,3 +108,13 @@ def test_an_error_in_the_condition_or_on_a_path_changes_nothing() -> None:
         graph.expire("r", where="1 / x > 0")
     graph.check()
     assert graph.count() == 2
+
+
+def test_a_view_that_groups_is_told_how_a_column_is_kept() -> None:
+    counts = "SELECT F.fan, COUNT(*) AS n{} FROM follower F JOIN tweet T ON F.author = T.author"
+    told = r"put T\.day, or MAX\(T\.day\), into the view's SELECT"
+    with pytest.raises(jg.ViewError, match=told):
+        timeline(counts.format("") + " GROUP BY F.fan").expire("tweet", OLD)
+    kept = counts.format(", MAX(T.day) AS last") + " GROUP BY F.fan"
+    gone = timeline(kept).delete("tweet", pa.table(TWEETS).take([0, 2])).net()
+    assert fold(timeline(kept).expire("tweet", OLD).net()) == fold(gone) != Counter()

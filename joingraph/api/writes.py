@@ -205,7 +205,7 @@ class Writes:
             live.begin_writing()
             live.journal.make_room()
             table, where = plain(table), plain(where)
-            conditions = bind_expiry(live.view.plan, find_table(table, live.view.tables), where)
+            conditions = bind_expiry(live.view, find_table(table, live.view.tables), where)
             generate = diffs and not self.batches.maintain_only
             said, seq = {"table": table, "where": where}, live.journal.state.seq + 1
 

@@ -14,7 +14,8 @@ from dataclasses import replace
 from joingraph.common.errors import ViewError
 from joingraph.expressions.tree import Call, Column, Expression, columns_of
 from joingraph.plan.kept_columns import kept_slot
-from joingraph.plan.model import AliasPlan, Plan
+from joingraph.plan.model import AliasPlan
+from joingraph.plan.view import View
 from joingraph.sql.conditions import bind_where
 from joingraph.sql.definition import Output
 from joingraph.tables.table import Table
@@ -22,17 +23,17 @@ from joingraph.tables.table import Table
 Conditions = Mapping[int, tuple[Expression, ...]]  # alias -> conjuncts over what it keeps
 
 
-def bind_expiry(plan: Plan, table: Table, where: object) -> Conditions:
+def bind_expiry(view: View, table: Table, where: object) -> Conditions:
     """Bind a condition for every alias of a table; refuse one that an alias cannot decide."""
     columns = [Column(table.name, field.name, field.type) for field in table.schema]
     output = tuple(Output(column.name, column) for column in columns)
-    conditions = bind_where(where, replace(plan.definition, name=table.name, output=output))
-    found = {}
-    for alias in plan.aliases:
+    joined = replace(view.plan.definition, name=table.name, output=output)
+    conditions, found = bind_where(where, joined), {}
+    for alias in view.plan.aliases:
         if alias.table == table.name:
             found[alias.index] = tuple(of_alias(each, alias) for each in conditions)
             for column in dict.fromkeys(c for each in found[alias.index] for c in columns_of(each)):
-                check_kept(plan, alias, column)
+                check_kept(view, alias, column)
     return found
 
 
@@ -47,11 +48,12 @@ def of_alias(condition: Expression, alias: AliasPlan) -> Expression:
             return condition
 
 
-def check_kept(plan: Plan, alias: AliasPlan, column: Column) -> None:
+def check_kept(view: View, alias: AliasPlan, column: Column) -> None:
     """Refuse a column that the graph drops."""
-    if kept_slot(plan, alias, column) is None:
+    if kept_slot(view.plan, alias, column) is None:
+        name = f"{alias.name}.{column.name}"
+        shown = name if view.definition.grouping is None else f"{name}, or MAX({name}),"
         raise ViewError(
-            f"where: the graph does not keep {alias.name}.{column.name}, so it cannot tell which"
-            f" rows of {alias.table} are meant; put {alias.name}.{column.name} into the view's"
-            " SELECT list, or delete the rows themselves"
+            f"where: the graph does not keep {name}, so it cannot tell which rows of {alias.table}"
+            f" are meant; put {shown} into the view's SELECT list, or delete the rows themselves"
         )

@@ -194,7 +194,7 @@ def replay(record: Record, engine: Engine, view: View, *, generate: bool) -> Rep
             engine.load(record.entries, check=False)
         case "expire":
             table = find_table(said["table"], view.tables)
-            engine.expire(bind_expiry(view.plan, table, said["where"]), generate=False)
+            engine.expire(bind_expiry(view, table, said["where"]), generate=False)
         case "index":
             engine.index(indexable(view, said["column"]))
         case "subscribe" | "ack" | "drop" | "rotate" | "close":

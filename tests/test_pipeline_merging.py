@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -149,12 +150,17 @@ GROUPED = (
 )
 
 
-def measured(rng: random.Random, rows: dict[str, list[Any]]) -> list[Any]:
+DOUBLES = (None, 0.0, -0.0, 1.5, math.nan)
+
+
+def measured(
+    rng: random.Random, rows: dict[str, list[Any]], doubles: Sequence[float | None] = DOUBLES
+) -> list[Any]:
     """Change the tables of the views that group at random."""
     diffs: list[Any] = []
     for _ in range(rng.randint(1, 5)):
         name = rng.choice(sorted(rows))
-        at = rng.choice([None, math.nan, 0.0, -0.0, 1.5])
+        at = rng.choice(doubles)
         last = rng.choice([None, "a", "b"]) if name == "place" else rng.randrange(3)
         new = (rng.randrange(2), at, last)
         if not rows[name] or rng.random() < 0.5:

@@ -12,8 +12,10 @@ from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from joingraph.common.errors import DiffError
+from joingraph.common.names import quoted
 from joingraph.expressions.texts import Numbers, take_rows
 from joingraph.expressions.words import Word
 from joingraph.view_diffs.idiffs_sql import (
@@ -138,6 +140,7 @@ def apply_to_sqlite(connection: sqlite3.Connection, idiffs: IDiffs, table: Table
     connection.execute("SAVEPOINT joingraph")
     try:
         for part in idiffs.parts:
+            check_no_nan(part)
             for sql, parameters in part_statements(part, table, SQLITE):
                 connection.executemany(sql, parameters)
     except BaseException:
@@ -145,6 +148,18 @@ def apply_to_sqlite(connection: sqlite3.Connection, idiffs: IDiffs, table: Table
         raise
     finally:
         connection.execute("RELEASE joingraph")
+
+
+def check_no_nan(part: IDiff) -> None:
+    """Refuse a NaN in a key: SQLite keeps it as NULL, and so a key of its own is another's."""
+    for name in () if part.counted else part.key:
+        column = part.table.column(name)
+        if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
+            raise DiffError(
+                f"the {part.kind} i-diffs have a NaN in {quoted(name)}, which is part of their key,"
+                " and SQLite keeps NaN as NULL; keep the copy in Arrow or DuckDB, or make the view"
+                " without NaN there"
+            )
 
 
 def apply_to_duckdb(connection: Any, idiffs: IDiffs, table: TableName) -> None:

@@ -6,18 +6,23 @@
 Two ways: one statement with many rows of parameters (SQLite, PostgreSQL), or one statement that
 reads a whole table of diffs (DuckDB). An upsert asks for no unique index on the target, so none is
 used: the old row is deleted, or updated, and the new one inserted. SQL holds -0.0 and 0.0 equal.
+Only keys that have a NULL, as a group's may, are compared by what holds between NULLs: few indexes
+serve that.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
+from functools import reduce
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from joingraph.expressions.consolidation import consolidate
 from joingraph.expressions.python_values import python_values, shown
@@ -76,21 +81,31 @@ def part_statements(part: IDiff, table: TableName, dialect: Dialect) -> Iterator
     if part.counted and part.kind == "delete":
         yield delete_counted(part, into, dialect)
         return
-    if part.kind == "update":
-        marks = placeholders(dialect)
-        assigned = ", ".join(f"{identifier(name)} = {next(marks)}" for name in part.values)
-        sql = f"UPDATE {into} SET {assigned} WHERE {conjunction(part.key, '=', marks)}"
-        yield Statement(sql, parameter_rows(part, (*part.values, *part.key), dialect))
-        return
-    if part.key:
-        sql = f"DELETE FROM {into} WHERE {conjunction(part.key, '=', placeholders(dialect))}"
-        yield Statement(sql, parameter_rows(part, part.key, dialect))
+    for some, same in by_equality(part, dialect) if part.key else ():
+        marks, sets = placeholders(dialect), part.values if part.kind == "update" else ()
+        assigned = ", ".join(f"{identifier(name)} = {next(marks)}" for name in sets)
+        what = f"UPDATE {into} SET {assigned}" if sets else f"DELETE FROM {into}"
+        sql = f"{what} WHERE {conjunction(part.key, same, marks)}"
+        yield Statement(sql, parameter_rows(some, (*sets, *part.key), dialect))
     if part.kind == "insert":
         names = part.columns
         marks = placeholders(dialect)
         marked = ", ".join(next(marks) for _ in names)
         sql = f"INSERT INTO {into} ({identifiers(names)}) VALUES ({marked})"
         yield Statement(sql, parameter_rows(part.repeated(), names, dialect))
+
+
+def by_equality(part: IDiff, dialect: Dialect) -> Iterator[tuple[IDiff, str]]:
+    """Yield the diffs whose keys = finds, and those with a NULL in it, each with what compares."""
+    null = has_null(part)
+    for mask, same in ((pc.invert(null), "="), (null, dialect.same)):
+        if pc.any(mask).as_py():
+            yield replace(part, table=part.table.filter(mask)), same
+
+
+def has_null(part: IDiff) -> pa.ChunkedArray:
+    """Return a mask of the diffs whose key has a NULL."""
+    return reduce(pc.or_, (part.table.column(name).is_null() for name in part.key))
 
 
 def delete_counted(part: IDiff, into: str, dialect: Dialect) -> Statement:
@@ -146,7 +161,8 @@ def set_statements(part: IDiff, table: TableName, source: str) -> Iterator[str]:
     into = table_identifier(table)
     names = list(part.columns)
     of = {name: f"{source}.c{at}" for at, name in enumerate(names)}
-    same = "IS NOT DISTINCT FROM" if part.counted else "="
+    is_safe = part.counted or (part.key and pc.any(has_null(part)).as_py())
+    same = "IS NOT DISTINCT FROM" if is_safe else "="
     meet = " AND ".join(f"{into}.{identifier(name)} {same} {of[name]}" for name in part.key)
     assigned = ", ".join(f"{identifier(name)} = {of[name]}" for name in part.values)
     if part.kind == "delete" and part.counted:

@@ -22,6 +22,11 @@ SQL = (
     "CREATE VIEW timeline AS SELECT F.followerId, T.tweetId, T.text FROM follower F "
     "JOIN tweet T ON F.userId = T.userId WHERE T.tweetId > 5"
 )
+GROUPS = (  # with the same columns
+    "CREATE VIEW timeline AS SELECT F.followerId, COUNT(*) AS tweetId, MIN(T.text) AS text "
+    "FROM follower F JOIN tweet T ON F.userId = T.userId WHERE T.tweetId > 5 "
+    "GROUP BY F.followerId HAVING COUNT(*) > 2"
+)
 
 # A Java that lives for a minute is not worth optimizing: Spark starts twice as fast without.
 QUICK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}

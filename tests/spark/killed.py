@@ -1,4 +1,4 @@
-"""A pipeline that is run to be killed: `python -m tests.spark.killed FOLDER REDIS_URL ENGINE`.
+"""A pipeline that is run to be killed: `python -m tests.spark.killed FOLDER REDIS_URL ENGINE SQL`.
 
 It says a line after every micro-batch, so that who kills it knows where it is. Followers come from
 files, which the JVM reads; tweets from a Redis stream, which Python workers read.
@@ -16,17 +16,18 @@ from pyspark.errors import PySparkException
 import joingraph as jg
 from joingraph.pipeline.sinks.parquet import Parquet
 from joingraph.spark.run import Pipeline
-from tests.spark.conftest import FOLLOWER, QUICK, SQL, TWEET
+from tests.spark.conftest import FOLLOWER, QUICK, TWEET
 
 ENTRIES = 60  # of the stream, in one micro-batch
 TRIES_MAX = 20
 
 
-def main(folder: Path, url: str, engine: str) -> None:
+def main(folder: Path, url: str, engine: str, sql: str) -> None:
     """Run the pipeline to its end, again if it has lost a worker."""
     spark = jg.spark.session(QUICK, master="local[2]")
     for _ in range(TRIES_MAX):
-        made = made_of(folder, url, engine, spark)
+        view = jg.View(sql, tables={"follower": FOLLOWER, "tweet": TWEET})
+        made = made_of(view, folder, url, engine=engine, spark=spark)
         made.on_progress = lambda progress: print("batch", progress.batch, flush=True)
         print("ready", flush=True)
         try:
@@ -40,12 +41,12 @@ def main(folder: Path, url: str, engine: str) -> None:
     raise SystemExit(f"the pipeline has failed {TRIES_MAX} times")
 
 
-def made_of(folder: Path, url: str, engine: str, spark: Any) -> Pipeline:
+def made_of(view: jg.View, folder: Path, url: str, *, engine: str, spark: Any) -> Pipeline:
     """Make the pipeline."""
     follower, tweet = str(folder / "follower"), {"url": url, "maxEntriesPerTrigger": str(ENTRIES)}
     files = {"maxFilesPerTrigger": "1"}
     return jg.spark.pipeline(
-        jg.View(SQL, tables={"follower": FOLLOWER, "tweet": TWEET}),
+        view,
         sources={
             "follower": {
                 "format": "parquet", "path": follower, "operation": "op", "options": files,
@@ -60,4 +61,4 @@ def made_of(folder: Path, url: str, engine: str, spark: Any) -> Pipeline:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3])
+    main(Path(sys.argv[1]), *sys.argv[2:])

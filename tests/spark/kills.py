@@ -28,7 +28,7 @@ from redis import Redis
 
 from benchmarks.harness.origin import origin
 from joingraph.pipeline.sinks.embedded import Server
-from tests.spark.conftest import SQL
+from tests.spark.conftest import GROUPS, SQL
 
 ROOT = Path(__file__).parent.parent.parent
 COLUMNS = {"follower": ("userId", "followerId", "note"), "tweet": ("userId", "tweetId", "text")}
@@ -41,8 +41,10 @@ Row = tuple[object, ...]
 class Campaign:
     """A pipeline's sources and sink, what its base tables hold, and what was killed so far."""
 
-    def __init__(self, folder: Path, url: str, rng: random.Random, engine: str) -> None:
-        self.folder, self.url, self.rng, self.engine = folder, url, rng, engine
+    def __init__(
+        self, folder: Path, url: str, rng: random.Random, *, engine: str, sql: str
+    ) -> None:
+        self.folder, self.url, self.rng, self.engine, self.sql = folder, url, rng, engine, sql
         self.left: dict[str, list[Row]] = {name: [] for name in COLUMNS}
         self.turns = 0
         self.killed: Counter[str] = Counter()  # by kind of process
@@ -77,7 +79,11 @@ class Campaign:
         with (
             errors.open("wb") as log,
             subprocess.Popen(
-                [*command, self.engine], cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True
+                [*command, self.engine, self.sql],
+                cwd=ROOT,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
             ) as child,
         ):
             assert child.stdout is not None
@@ -106,7 +112,7 @@ class Campaign:
     def check(self) -> None:
         """Compare what the sink holds with the view of what is left of the base tables."""
         found = pq.read_table(self.folder / "out")
-        assert sorted(view_of(found)) == sorted(recomputed(self.left))
+        assert sorted(view_of(found)) == sorted(recomputed(self.left, self.sql))
         seqs = sorted(set(found["_seq"].to_pylist()))
         assert seqs == list(range(seqs[0], seqs[-1] + 1)), "a sequence number is missing"
         assert len(list((self.folder / "out").glob("part-*"))) == len(seqs)
@@ -157,21 +163,21 @@ def view_of(diffs: pa.Table) -> list[Row]:
     return [row for row, count in counts.items() for _ in range(count)]
 
 
-def recomputed(left: dict[str, list[Row]]) -> list[Row]:
+def recomputed(left: dict[str, list[Row]], sql: str = SQL) -> list[Row]:
     """Compute the view of the base tables with DuckDB."""
     with duckdb.connect() as db:
         db.execute("CREATE TABLE follower (userId BIGINT, followerId BIGINT, note VARCHAR)")
         db.execute("CREATE TABLE tweet (userId BIGINT, tweetId BIGINT, text VARCHAR)")
         for name, rows in left.items():
             db.executemany(f"INSERT INTO {name} VALUES (?, ?, ?)", rows)
-        return db.sql(SQL.partition(" AS ")[2]).fetchall()
+        return db.sql(sql.partition(" AS ")[2]).fetchall()
 
 
-def kill_often(folder: Path, kills: int, seed: int, engine: str) -> Campaign:
+def kill_often(folder: Path, kills: int, *, seed: int, engine: str, sql: str = SQL) -> Campaign:
     """Kill a pipeline so many times, drivers and workers in turns, and check what is left."""
     server = Server(None)
     try:
-        campaign = Campaign(folder, server.start(), random.Random(seed), engine)
+        campaign = Campaign(folder, server.start(), random.Random(seed), engine=engine, sql=sql)
         while (left := kills - campaign.killed.total()) > 0:
             victims = ["worker"] * min(campaign.rng.randint(0, 2), left - 1)
             campaign.feed(1 + len(victims))
@@ -190,11 +196,18 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--engine", default="auto")
+    parser.add_argument("--groups", action="store_true", help="of a view that groups")
     parser.add_argument("--json", type=Path, help="write the result to this file")
     asked = parser.parse_args()
     began_s = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        campaign = kill_often(Path(folder), asked.kills, asked.seed, asked.engine)
+        campaign = kill_often(
+            Path(folder),
+            asked.kills,
+            seed=asked.seed,
+            engine=asked.engine,
+            sql=GROUPS if asked.groups else SQL,
+        )
         batches = len(list((Path(folder) / "out").glob("part-*")))
     result: dict[str, Any] = {
         "kills": dict(campaign.killed), "failures": campaign.failures,

@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 
 import pyarrow as pa
 from delta.tables import DeltaTable
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from joingraph.common.errors import StoreError
@@ -26,7 +26,7 @@ from joingraph.pipeline.sinks.contract import EXACTLY_ONCE
 from joingraph.pipeline.sinks.merge import DELETE, GROUP, ROW, UPDATE, merge_of, rows_over_nothing
 from joingraph.plan.view import View
 from joingraph.spark.filters import spark_name
-from joingraph.spark.types import CHANGE, spark_schema, without_dictionaries
+from joingraph.spark.types import CHANGE, spark_schema, widened
 from joingraph.view_diffs.view_diff import ViewDiff
 
 CONTENTS: Final = ("diffs", "view")
@@ -79,16 +79,19 @@ class Delta:
     def append(self, rows: pa.Table, seq: int) -> None:
         """Add rows under the number of their batch."""
         if len(rows):
-            found = self.spark.createDataFrame(without_dictionaries(rows))
-            writer = found.write.format("delta").mode("append")
+            writer = self.frame(rows).write.format("delta").mode("append")
             writer.option("txnAppId", self.name).option("txnVersion", seq).save(self.path)
+
+    def frame(self, rows: pa.Table) -> DataFrame:
+        """Return rows as Spark's; left to itself it takes timestamps for those of a time zone."""
+        return self.spark.createDataFrame(widened(rows), spark_schema(rows.schema))
 
     def merge(self, diff: ViewDiff) -> None:
         """Bring the view up to date by its i-diffs, or by rows that come, go, and count."""
         found = merge_of(diff, self.view.definition)
         if not len(found.rows):
             return
-        rows = self.spark.createDataFrame(without_dictionaries(found.rows))
+        rows = self.frame(found.rows)
         is_row, left = new("_op") == ROW, old("_count") + new("_count")
         rest = [name for name in self.columns if name not in found.key]
         same = reduce(and_, map(same_value, found.key), F.lit(True))

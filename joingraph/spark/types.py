@@ -24,7 +24,7 @@ CHANGE: Final = (  # the columns of view diffs behind those of the view
 
 def spark_type(type: pa.DataType) -> DataType:
     """Return Spark's type for a column of a table or view."""
-    return from_arrow_type(WIDER.get(type, type), prefer_timestamp_ntz=True)
+    return from_arrow_type(wider(type), prefer_timestamp_ntz=True)
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
@@ -32,10 +32,16 @@ def spark_schema(schema: pa.Schema) -> StructType:
     return StructType([StructField(field.name, spark_type(field.type)) for field in schema])
 
 
-def without_dictionaries(table: pa.Table) -> pa.Table:
-    """Replace dictionary columns by their values: Spark reads no dictionary."""
-    fields = [
-        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
-        for field in table.schema
-    ]
+def wider(type: pa.DataType) -> pa.DataType:
+    """Return the type in which Spark reads a column: it has no dictionaries, nothing unsigned."""
+    if pa.types.is_dictionary(type):
+        return wider(type.value_type)
+    if pa.types.is_list(type):
+        return pa.list_(wider(type.value_type))
+    return WIDER.get(type, type)
+
+
+def widened(table: pa.Table) -> pa.Table:
+    """Return rows as Spark reads them."""
+    fields = [field.with_type(wider(field.type)) for field in table.schema]
     return table.cast(pa.schema(fields))

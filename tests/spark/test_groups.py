@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
 import shutil
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -257,3 +259,25 @@ def test_the_view_diffs_of_groups_are_a_stream(
     assert [(row["_seq"], row["_change_type"]) for row in found if row["name"] == "b"] == [
         (2, "insert")
     ]
+
+
+@pytest.mark.parametrize("content", first(1, ["diffs", "view"]))
+def test_types_that_spark_lacks_are_read_and_written_as_wider_ones(
+    spark: Any, tmp_path: Path, content: str
+) -> None:
+    view = jg.View(
+        "SELECT u, day, COUNT(*) AS n, LIST(big ORDER BY big) AS bigs FROM t GROUP BY u, day",
+        {"t": "CREATE TABLE t (u UTINYINT, big UBIGINT, day TIMESTAMP)"},
+        dialect="duckdb",
+    )
+    rows = [(3, (1 << 64) - 1, dt.datetime(2026, 1, 2)), (None, 5, None)]
+    sink = Delta(str(tmp_path / "copy"), content=content)
+    sink.open(view)
+    with jg.JoinGraph(view, tmp_path / "g", engine="reference") as graph:
+        sink.write(graph.insert("t", rows))
+        read = spark.read.format("joingraph").load(str(tmp_path / "g"))
+        copy = spark.read.format("delta").load(str(tmp_path / "copy"))
+    expected = [(3, rows[0][2], 1, [Decimal(rows[0][1])]), (None, None, 1, [Decimal(5)])]
+    for found in (read.toArrow(), copy.select(*view.schema.names).toArrow()):
+        assert bag(tuple(row.values()) for row in found.to_pylist()) == bag(expected)
+    assert read.where("u = 3").select("n").toArrow().to_pylist() == [{"n": 1}]

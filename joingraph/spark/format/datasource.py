@@ -41,7 +41,7 @@ from joingraph.common.errors import StoreError
 from joingraph.common.names import did_you_mean, quoted
 from joingraph.plan.view import View
 from joingraph.spark.format.read_diffs import DiffsReader
-from joingraph.spark.types import CHANGE, spark_schema
+from joingraph.spark.types import CHANGE, spark_schema, widened
 from joingraph.storage.disk.beside import look_again
 from joingraph.storage.disk.folder import Folder
 from joingraph.storage.open_graph import read_stored
@@ -144,7 +144,8 @@ class GraphReader(DataSourceReader):
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Read one share; StoreError if a snapshot was made since the query was planned."""
         for batch in partition.value.read():
-            yield batch.select(self.columns)
+            rows = pa.Table.from_batches([batch.select(self.columns)])
+            yield from widened(rows).to_batches()
 
 
 def sql_of(filter: Filter, view: View) -> str:

@@ -23,7 +23,7 @@ from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from joingraph.api.subscription import as_kept
 from joingraph.common.errors import StoreError
 from joingraph.pipeline.acks import write_note
-from joingraph.spark.types import without_dictionaries
+from joingraph.spark.types import widened
 from joingraph.storage.disk.beside import look_again
 from joingraph.storage.disk.folder import Folder
 from joingraph.storage.journal import Journal
@@ -79,7 +79,7 @@ class DiffsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _rows(self, diff: ViewDiff) -> Iterator[pa.RecordBatch]:
         """Yield view diffs as Spark takes them."""
-        rows = without_dictionaries(diff.to_arrow(positions=True))
+        rows = widened(diff.to_arrow(positions=True))
         yield from rows.select(self.columns).to_batches()
 
     def commit(self, end: dict[str, int]) -> None:

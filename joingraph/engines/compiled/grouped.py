@@ -32,6 +32,7 @@ from joingraph.graph.compiled.memory.groups import NOTES, GroupMemory, path_bits
 from joingraph.graph.compiled.memory.path_blocks import Paths
 from joingraph.graph.compiled.memory.path_blocks import joined as put_together
 from joingraph.graph.compiled.memory.reserved import Words
+from joingraph.graph.compiled.memory.state import GraphMemory
 from joingraph.maintainers.compiled.groups import end_batch
 from joingraph.maintainers.compiled.messages import make_groups
 from joingraph.plan.messages import Messages
@@ -184,6 +185,16 @@ class CompiledGroups(GroupingEngine):
     def __init__(self, definition: Definition, rows: TellingEngine) -> None:
         super().__init__(definition, rows, keep_groups=True)
         self.telling = rows
+
+    @property
+    def memory(self) -> GraphMemory:
+        """The memory of the joined rows."""
+        return self.telling.memory
+
+    def drain(self, entries: Sequence[Entry], consumer: int) -> None:
+        """Apply a batch, calling compiled code with the notes of each base diff."""
+        self.telling.know_groups()
+        self.telling.drain(entries, consumer)
 
     @property
     def groups(self) -> GroupTable:  # type: ignore[override]

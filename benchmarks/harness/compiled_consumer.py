@@ -5,7 +5,7 @@
 What a program in Rust measures of itself: from columns in memory to view rows that were written
 out and read, one diff after the other, without Python and Arrow for the rows that come out.
 
-Of a view that groups there is a note for each group that the diff changed, and its key in a table:
+Of a view that groups there is a note, by column, for each group that the diff changed:
 
     group words | state before | state after            (benchmarks/harness/checksum.py)
 """
@@ -40,17 +40,13 @@ class Draining(Protocol):
 
 @kernel
 def consume_notes(st: int, gd: int) -> None:
-    """Add the notes of groups to the checksum: the key of each, its sums before and now."""
-    vd, notes, width = ld(gd, f.G_TABLE), ld(gd, f.G_NOTES), ld(gd, f.G_NOTE_WORDS)
-    records, stride, keys = ld(vd, f.V_RECORDS), ld(vd, f.V_STRIDE), ld(vd, f.V_KEY)
-    total, rows = 0, ld(st, f.ROWS)
-    for row in range(rows):
-        note = notes + row * width * 8
-        record = records + ld(note, 1) * stride * 8
-        for word in range(keys):
-            total += ld(record, word) * (word + 1)
-        for word in range(2, width):
-            total += ld(note, word) * (keys + word - 1)
+    """Add the notes of groups to the checksum: keys, sums before and sums now."""
+    column, rows, total = ld(gd, f.G_COLUMN), ld(st, f.ROWS), 0
+    for place in range(ld(gd, f.G_STATE) + 2 * ld(gd, f.G_WORDS)):
+        notes, of_column = ld(gd, f.G_NOTES) + (1 + place) * column, 0
+        for row in range(rows):
+            of_column += ld(notes, row)
+        total += of_column * (place + 1)
     sto(st, SUM, ld(st, SUM) + total)
     sto(st, TUPLES, ld(st, TUPLES) + rows)
 

@@ -73,32 +73,31 @@ def group_of(st: int) -> int:
 def touch(st: int, record: int, vector: int) -> None:
     """Add sums to a group, and note what it was and is."""
     gd = ld(st, f.GROUPS)
-    states, words = record + ld(gd, f.G_STATE) * 8, ld(gd, f.G_WORDS)
-    note = 0 if ld(st, f.SILENT) else noted(st, gd, record, states)
+    states, words, quiet = record + ld(gd, f.G_STATE) * 8, ld(gd, f.G_WORDS), ld(st, f.SILENT)
+    note = 0 if quiet else noted(st, gd, record, states)
     add_sums(states, vector, ld(gd, f.G_SIZES), ld(gd, f.G_PARTS))
-    if note:
-        for word in range(words):
-            sto(note, 2 + words + word, ld(states, word))
+    now = ld(gd, f.G_NOTES) + (1 + ld(gd, f.G_STATE) + words) * ld(gd, f.G_COLUMN)
+    for word in range(0 if quiet else words):
+        sto(now + word * ld(gd, f.G_COLUMN), note, ld(states, word))
     list_empty(gd, states)
 
 
 @small
 def noted(st: int, gd: int, record: int, states: int) -> int:
     """Find the note of a group in this base diff, or make it with the sums that it has now."""
-    words, rows = ld(gd, f.G_WORDS), ld(st, f.ROWS)
-    notes, width = ld(gd, f.G_NOTES), ld(gd, f.G_NOTE_WORDS) * 8
-    serial = ld(states, words)
+    words, keys, rows = ld(gd, f.G_WORDS), ld(gd, f.G_STATE), ld(st, f.ROWS)
+    serial, column = ld(states, words), ld(gd, f.G_COLUMN)
     if serial >= ld(gd, f.G_FIRST):
-        return notes + (serial - ld(gd, f.G_SERIAL)) * width
-    vd, note = ld(gd, f.G_TABLE), notes + rows * width
-    sto(note, 0, ld(gd, f.G_DIFF))
-    sto(note, 1, (record - ld(vd, f.V_RECORDS)) // (ld(vd, f.V_STRIDE) * 8))
-    for word in range(words):
-        sto(note, 2 + word, ld(states, word))
+        return serial - ld(gd, f.G_SERIAL)
+    vd, notes = ld(gd, f.G_TABLE), ld(gd, f.G_NOTES)
+    number = (record - ld(vd, f.V_RECORDS)) // (ld(vd, f.V_STRIDE) * 8)
+    sto(notes, rows, (ld(gd, f.G_DIFF) << 32) | number)
+    for word in range(keys + words):
+        sto(notes + (1 + word) * column, rows, ld(record, word))
     sto(states, words, ld(gd, f.G_SERIAL) + rows)
     sto(st, f.ROWS, rows + 1)
     sto(gd, f.G_TOUCHED, ld(gd, f.G_TOUCHED) + 1)
-    return note
+    return rows
 
 
 @small

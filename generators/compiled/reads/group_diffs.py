@@ -1,6 +1,6 @@
 """What a batch did to groups: notes -> rows of the view diff, by base diff or folded.
 
-    notes   | diff | number | sums before | sums now |      in the order of base diffs
+    notes   [diff, number] [key words] [sums before] [sums now]      in the order of base diffs
     rows    what each base diff did to a group: an update, a birth, a death, or nothing
     net     its first sums before and its last ones: what the batch did to it
 
@@ -9,6 +9,7 @@ Keys are read at once, as a group may be gone later; rows are made when they are
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from joingraph.expressions.texts import Numbers, take_rows
 from joingraph.expressions.words import Word
 from joingraph.generators.compiled.reads.group_table import GroupTable, Marks, Some
 from joingraph.generators.groups import Group
+from joingraph.graph.compiled.fields import LOW
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.view_diffs.view_diff import CODES, DiffRows, beside, consolidated
 
@@ -39,13 +41,17 @@ class Images(NamedTuple):
 class GroupDiffs:
     """What the notes of one batch say."""
 
-    def __init__(self, table: GroupTable, notes: Words) -> None:
+    def __init__(self, table: GroupTable, notes: Sequence[Words]) -> None:
         self.table = table
-        middle = 2 + table.memory.at.words
-        notes = notes[(notes[:, 2:middle] != notes[:, middle:]).any(axis=1)]
-        self.diffs, numbers = notes[:, 0], notes[:, 1]
-        self.old, self.new = notes[:, 2:middle], notes[:, middle:]
-        order, count = np.arange(len(notes)), len(table.records)
+        start, words = 1 + len(table.memory.at.keys), table.memory.at.words
+        old, new = notes[start : start + words], notes[start + words :]
+        differ = np.any([one != other for one, other in zip(old, new, strict=True)], axis=0)
+        if not differ.all():
+            notes = [each[differ] for each in notes]
+            old, new = notes[start : start + words], notes[start + words :]
+        self.diffs, numbers = notes[0] >> 32, notes[0] & LOW
+        self.old, self.new = np.stack(old, axis=1), np.stack(new, axis=1)
+        order, count = np.arange(len(numbers)), len(table.records)
         first, self.last = np.empty(count, np.int64), np.empty(count, np.int64)
         first[numbers[::-1]] = order[::-1]
         self.last[numbers] = order

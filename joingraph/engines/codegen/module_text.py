@@ -63,6 +63,7 @@ from joingraph.graph.compiled.vertex_table import (
 """
 IMPORTS_OF_GROUPS = """from joingraph.graph.compiled.entries import own_source
 from joingraph.graph.compiled.fields import (
+    G_COLUMN,
     G_DIFF,
     G_FIRST,
     G_NOTES,

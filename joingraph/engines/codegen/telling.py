@@ -99,7 +99,7 @@ def write_telling_inserts(groups: GroupLayout, lookahead: int, alias: int) -> st
     writer.say("sto(st, ROWS, n)", "if sink:", "    call3(sink, st, 0, 0)")
     writer.say("    sto(gd, G_SERIAL, serial + n)", "    sto(st, ROWS, 0)")
     writer.say("elif n >= limit and at + 1 < end:")
-    writer.say(f"    if ld(ops + (at + 1) * {OP_WORDS * 8}, O_DIFF) != diff:")
+    writer.say(f"    if ld(ops + (at + 1) * {OP_WORDS * 8}, O_DIFF) << 32 != diff:")
     writer.say("        sto(st, CURSOR, at + 1)", "        return FULL")
     writer.depth = 1
     writer.say("sto(st, CURSOR, end)", "return DONE")
@@ -127,7 +127,10 @@ class Teller(Writer):
     def group_bases(self) -> None:
         """Load what stays the same while a row is told of."""
         self.say("n, serial, first = ld(st, ROWS), ld(gd, G_SERIAL), ld(gd, G_FIRST)")
-        self.say("diff, notes, quiet = ld(gd, G_DIFF), ld(gd, G_NOTES), ld(st, SILENT)")
+        self.say("diff, quiet = ld(gd, G_DIFF) << 32, ld(st, SILENT)")
+        self.say("notes_0, column = ld(gd, G_NOTES), ld(gd, G_COLUMN)")
+        for at in range(1, self.groups.note_columns):
+            self.say(f"notes_{at} = notes_{at - 1} + column")
         self.say("table = ld(ld(gd, G_TABLE), V_RECORDS)")
         for alias in self.groups.kept:
             self.say(f"told_{alias} = ld(gd, {self.tell_word(alias, N_BLOCK)})")
@@ -334,23 +337,23 @@ class Teller(Writer):
 
     def add_to_group(self, change: Sequence[Sum], group: str | None) -> None:
         """Write how sums are added to a group, which is noted before and after."""
-        state, words, width = len(self.groups.keys), self.groups.words, self.groups.note_words * 8
+        state, words = len(self.groups.keys), self.groups.words
         if group is None:
             self.say(*self.bound_keys(), "group = group_of(st)")
         if group != "numbered":
             self.say(f"number = (group - table) // {self.groups.stride * 8}")
         self.say(*(f"old_{word} = ld(group, {state + word})" for word in range(words)))
         news = self.add_news(change, state)
+        now = [f"sto(notes_{1 + state + words + at}, {{}}, {new})" for at, new in enumerate(news)]
         self.say("if not quiet:", f"    seen = ld(group, {state + words})", "    if seen < first:")
         self.depth += 2
-        self.say(f"note = notes + n * {width}", "sto(note, 0, diff)", "sto(note, 1, number)")
-        self.say(*(f"sto(note, {2 + word}, old_{word})" for word in range(words)))
-        now = [f"sto(note, {2 + words + at}, {new})" for at, new in enumerate(news)]
-        self.say(*now)
+        self.say("sto(notes_0, n, diff | number)")
+        self.say(*(f"sto(notes_{1 + word}, n, ld(group, {word}))" for word in range(state)))
+        self.say(*(f"sto(notes_{1 + state + word}, n, old_{word})" for word in range(words)))
+        self.say(*(each.format("n") for each in now))
         self.say(f"sto(group, {state + words}, serial + n)", "n += 1")
         self.depth -= 1
-        self.say("else:", f"    note = notes + (seen - serial) * {width}")
-        self.say(*(f"    {each}" for each in now))
+        self.say("else:", *(f"    {each.format('seen - serial')}" for each in now))
         self.depth -= 1
         if group is None or self.groups.messages.tells[self.start_alias].up is None:
             self.say(f"list_empty(gd, group + {state * 8})")

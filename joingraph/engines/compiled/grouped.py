@@ -134,11 +134,9 @@ class TellingEngine(CompiledEngine):
     def _block(self) -> Paths:
         """Take the notes of a block: a column each."""
         assert self.groups is not None, "only groups make notes"
-        rows, width = int(self.memory.words[f.ROWS]), self.groups.at.note_words
+        rows, one = int(self.memory.words[f.ROWS]), np.zeros(1, np.int64)
         self.groups.words[f.G_SERIAL] += rows
-        notes = self.groups.notes.words[: rows * width].reshape(rows, width)
-        one = np.zeros(1, np.int64)
-        return Paths([column.copy() for column in notes.T], one, one - 1, one + 1, rows)
+        return Paths(list(self.groups.notes(rows)), one, one - 1, one + 1, rows)
 
     def _linked(self, run: Run, rows: int, cores: int) -> list[range]:
         """Link nothing to be walked at once: what is told changes the graph."""
@@ -156,8 +154,8 @@ class TellingEngine(CompiledEngine):
                 f"the sums of {self.definition.name} may need {bits} bits, and {WIDE_BITS} are"
                 " kept; nothing was applied: CAST the values to a type that is narrower"
             )
-        columns = put_together(parts, table.memory.at.note_words).words
-        self.noted = noted = GroupDiffs(table, np.stack(columns, axis=1))
+        columns = put_together(parts, table.memory.at.note_columns).words
+        self.noted = noted = GroupDiffs(table, columns)
         if not noted.always_answer:
             with nothing_applied():
                 assert noted.each, "rows are made now, as they may fail"

@@ -22,7 +22,7 @@ The graph's own records:
     index slot     32 bits of hash << 32 | id + 1
     sum            one word, a number of paths; two of a value: an integer of 128 bits
     group          | key words | sums | serial number of its note | rows that have its number |
-    note           | diff | number of a group | its sums before | its sums now |
+    note           by column: diff << 32 | number of a group; its key words; sums before; sums now
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ RING_SLOTS = 32  # of records found ahead, more than AHEAD_RECORD
 
 # groups: their table, notes of what was touched, which may be empty; where a path has the key
 G_TABLE, G_STATE, G_WORDS, G_PARTS, G_SIZES = 0, 1, 2, 3, 4
-G_NOTES, G_NOTE_WORDS, G_EMPTY, G_EMPTY_COUNT = 5, 6, 7, 8
+G_NOTES, G_COLUMN, G_EMPTY, G_EMPTY_COUNT = 5, 6, 7, 8  # a column is so many bytes behind the last
 G_KEYS, G_KEY, G_TELLS, G_TOUCHED = 9, 10, 11, 12
 # the serial number of a block's first note; of a base diff's first note, and which diff that is
 G_SERIAL, G_FIRST, G_DIFF = 13, 14, 15

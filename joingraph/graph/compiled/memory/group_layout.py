@@ -58,9 +58,9 @@ class GroupLayout:
         return 4 if place <= 4 else -(-place // 8) * 8
 
     @cached_property
-    def note_words(self) -> int:
-        """The words of a note."""
-        return 2 + 2 * self.words
+    def note_columns(self) -> int:
+        """The columns of notes."""
+        return 1 + len(self.keys) + 2 * self.words
 
     @cached_property
     def kept(self) -> list[int]:

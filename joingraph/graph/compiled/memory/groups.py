@@ -2,7 +2,7 @@
 
     table      | key words | sums | note | rows |                      as vertex values are kept
     blocks     a side's sums by the id of the value that it tells      | 2, 13 | 1, 4 | ...
-    notes      | diff | number | sums before | sums now | ...          a block that is taken
+    notes      [diff, number] [key words] [sums before] [sums now]     by column; a block that is taken
 
 All follows from the rows that are joined: it is made anew whenever that is simpler.
 """
@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.memory.group_layout import GroupLayout
-from joingraph.graph.compiled.memory.reserved import Region, Words, reserve
+from joingraph.graph.compiled.memory.reserved import Words, reserve
 from joingraph.graph.compiled.memory.state import HEAP_WORDS, RECORD_WORDS, GraphMemory
 from joingraph.graph.compiled.memory.tables import Bytes, RecordTable, grown, slots_of
 from joingraph.graph.compiled.vertex_table import INDEX_WORDS
@@ -21,6 +23,8 @@ from joingraph.plan.messages import Term
 
 NOTES = 1 << 14  # after which a block is taken, between two base diffs
 KINDS = {"value": f.VALUE, "known": f.KNOWN, "true": f.TRUE}
+# Columns that lie so far apart that their low addresses differ.
+ALIASING_BYTES, COLUMN_OFFSET = 1 << 12, 9 << 6
 OWN_REGIONS = 4  # records, index, notes, groups that may be empty; then a block each kept side
 
 
@@ -45,10 +49,10 @@ class GroupMemory(RecordTable):
         """The words of the descriptor."""
         return self.description.words
 
-    @property
-    def notes(self) -> Region:
-        """The region of notes."""
-        return self.area.regions[2]
+    def notes(self, rows: int) -> Words:
+        """Copy the columns of so many notes."""
+        of, column = self.area.regions[2].words, int(self.words[f.G_COLUMN]) // 8
+        return np.stack([of[at * column :][:rows] for at in range(self.at.note_columns)])
 
     def up_of(self, alias: int) -> int:
         """Return the vertex that an alias tells."""
@@ -102,7 +106,7 @@ class GroupMemory(RecordTable):
         return [
             8 * records * int(vd[f.V_STRIDE]),
             16 * grown(slots_of(vd), most),
-            8 * self.at.note_words * (NOTES + most),
+            self.at.note_columns * (8 * (NOTES + most) + 2 * ALIASING_BYTES),
             8 * records,
             *blocks,
         ]
@@ -124,6 +128,8 @@ class GroupMemory(RecordTable):
         regions, words = self.area.regions, self.words
         words[f.G_TABLE] = self.descriptor.address
         words[f.G_NOTES], words[f.G_EMPTY] = regions[2].address, regions[3].address
+        column = self.area.sizes[2] // self.at.note_columns // ALIASING_BYTES * ALIASING_BYTES
+        words[f.G_COLUMN] = column - ALIASING_BYTES + COLUMN_OFFSET
         for alias, block in zip(self.at.kept, regions[OWN_REGIONS:], strict=True):
             words[f.GROUPS_WORDS + alias * f.TELL_WORDS + f.N_BLOCK] = block.address
 
@@ -171,7 +177,6 @@ class Description:
             f.G_SERIAL: 1,  # a group that was never noted has 0
             f.G_DIFF: -1,
             f.G_STATE: len(at.keys),
-            f.G_NOTE_WORDS: at.note_words,
             f.G_KEYS: self.add(word for key in at.keys for word in key),
             f.G_KEY: self.add([0] * max(1, len(at.keys))),
             f.G_TELLS: self.tell_at(0),

@@ -289,6 +289,9 @@ class Writer:
         elif test:
             self.say(f"if {test}:", "    continue")
 
+    def ask_group(self, distance: int) -> None:
+        """Prefetch nothing for groups: a path has none."""
+
     def ask_rows(self, seat: Seat, record: str) -> str:
         """Write what prefetches the rows of a leaf at a value."""
         return f"prefetch_run(heap, {record} + {seat.offset * 8}, {seat.columns})"

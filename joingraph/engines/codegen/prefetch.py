@@ -180,6 +180,7 @@ class AheadOfInserts(Ahead):
             self.say(f"row = ld(ops + (at + {distance}) * {OP_WORDS * 8}, O_ROW)")
             for place, link in enumerate(self.links):
                 stage(link, f"ring, {ring_slot(place, f'at + {distance}')}")
+            self.writer.ask_group(distance)
             self.writer.depth -= 1
         self.say("if at < begin:", "    continue")
         self.writer.depth -= 1

@@ -26,6 +26,8 @@ from joingraph.engines.codegen.module_text import HEAD_OF_GROUPS, INSERTS, NOTE,
 from joingraph.engines.codegen.paths import Writer
 from joingraph.engines.codegen.prefetch import AheadOfInserts
 from joingraph.graph.compiled.fields import (
+    AHEAD_RECORD,
+    AHEAD_SLOT,
     ALIAS_WORDS,
     COUNT,
     EDGE,
@@ -80,9 +82,9 @@ def write_telling_inserts(groups: GroupLayout, lookahead: int, alias: int) -> st
     writer = Teller(groups.layout, lookahead, alias, groups=groups)
     writer.bases()
     ahead = AheadOfInserts(writer)
-    writer.say(
-        "gd = ld(st, GROUPS)", "silent = gd == 0", "sink, limit = ld(st, SINK), ld(st, LIMIT)"
-    )
+    writer.say("gd = ld(st, GROUPS)", "silent, groups = gd == 0, 0")
+    writer.say("if gd:", "    groups = ld(gd, G_TABLE)")
+    writer.say("sink, limit = ld(st, SINK), ld(st, LIMIT)")
     writer.say("weight = 1", f"ad = ld(st, ALIASES) + {alias * ALIAS_WORDS * 8}")
     ahead.begin()
     writer.depth = 2
@@ -90,10 +92,8 @@ def write_telling_inserts(groups: GroupLayout, lookahead: int, alias: int) -> st
     writer.say(f"row = ld(ops + at * {OP_WORDS * 8}, O_ROW)", "sto(st, CURSOR, at)")
     Linker(writer, ahead).link()
     writer.say("if silent:", "    continue", "begin_diff(st, gd)", "own_source(st, ad, row)")
-    links = groups.layout.aliases[alias].links
     if groups.layout.aliases[alias].is_numbered:
-        writer.say(*(f"sto(sources, {2 * each.vertex}, r{each.vertex})" for each in links))
-        writer.say("group = number_row(st, ad, 1)")
+        writer.number()
     writer.group_bases()
     writer.tell()
     writer.say("sto(st, ROWS, n)", "if sink:", "    call3(sink, st, 0, 0)")
@@ -116,6 +116,40 @@ class Teller(Writer):
         """Return the module's text."""
         head = f'"""{title}\n\n{NOTE}\n"""\n\n{HEAD_OF_GROUPS}{signature}'
         return head + "\n".join(self.lines) + "\n"
+
+    @property
+    def key_word(self) -> int | None:
+        """The word of a new row that is the key; None: the key is longer, or made of the word."""
+        own = self.layout.aliases[self.start_alias]
+        if not own.is_numbered or own.kind != LEAF or len(self.groups.keys) > 1:
+            return None
+        ((source, word, is_float),) = self.groups.keys
+        return None if is_float or source < len(self.layout.vertices) else own.keys + word
+
+    def number(self) -> None:
+        """Write how a new row is numbered, and counted by its group."""
+        own, rows = self.layout.aliases[self.start_alias], self.groups.rows_word
+        if self.key_word is None:
+            places = (f"sto(sources, {2 * each.vertex}, r{each.vertex})" for each in own.links)
+            self.say(*places, "group = number_row(st, ad, 1)")
+            return
+        size = self.groups.stride * 8
+        self.say(f"group = put_word(groups, ld(row, {self.key_word}), {self.groups.stride})")
+        self.say(f"sto(group, {rows}, ld(group, {rows}) + 1)")
+        number = f"(group - ld(groups, V_RECORDS)) // {size}"
+        self.say(f"sto(place, {own.projected} * room, {number})")
+
+    def ask_group(self, distance: int) -> None:
+        """Prefetch the slot of a later row's group, or its record."""
+        if self.key_word is None:
+            return
+        word, asked = f"ld(row, {self.key_word})", ""
+        if distance == AHEAD_SLOT:
+            asked = f"prefetch_word(groups, {word})"
+        elif distance == AHEAD_RECORD:
+            asked = f"prefetch(likely_word(groups, {word}, {self.groups.stride}), 0)"
+        if asked:
+            self.say("if not silent:", f"    {asked}")
 
     def ask_rows(self, seat: Seat, record: str) -> str:
         """Write what prefetches the rows of a leaf at a value: of most, the numbers are enough."""

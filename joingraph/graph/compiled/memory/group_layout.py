@@ -52,9 +52,14 @@ class GroupLayout:
         return [(*each, kind) for slot, kind in of_slots for each in self.places(slot)]
 
     @cached_property
+    def rows_word(self) -> int:
+        """Where a record counts the rows that have its number."""
+        return len(self.keys) + self.words + 1
+
+    @cached_property
     def stride(self) -> int:
         """The words of a record."""
-        place = len(self.keys) + self.words + 2
+        place = self.rows_word + 1
         return 4 if place <= 4 else -(-place // 8) * 8
 
     @cached_property

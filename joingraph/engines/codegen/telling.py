@@ -71,7 +71,8 @@ def write_telling(groups: GroupLayout, lookahead: int, alias: int) -> str:
     writer.say("begin_diff(st, gd)", "own_source(st, ad, row)")
     if groups.layout.aliases[alias].is_numbered:
         writer.say("group = number_row(st, ad, weight)")
-    writer.group_bases()
+    writer.load_group_bases()
+    writer.begin()
     writer.tell()
     writer.say("sto(st, ROWS, n)", "return DONE")
     return writer.text(f"Tell of a row of alias {alias}.", PATHS)
@@ -82,8 +83,11 @@ def write_telling_inserts(groups: GroupLayout, lookahead: int, alias: int) -> st
     writer = Teller(groups.layout, lookahead, alias, groups=groups)
     writer.bases()
     ahead = AheadOfInserts(writer)
-    writer.say("gd = ld(st, GROUPS)", "silent, groups = gd == 0, 0")
-    writer.say("if gd:", "    groups = ld(gd, G_TABLE)")
+    writer.say("gd = ld(st, GROUPS)", "silent = gd == 0")
+    writer.say(f"{' = '.join(writer.group_bases())} = 0", "if gd:")
+    writer.depth = 2
+    writer.load_group_bases()
+    writer.depth = 1
     writer.say("sink, limit = ld(st, SINK), ld(st, LIMIT)")
     writer.say("weight = 1", f"ad = ld(st, ALIASES) + {alias * ALIAS_WORDS * 8}")
     ahead.begin()
@@ -91,12 +95,12 @@ def write_telling_inserts(groups: GroupLayout, lookahead: int, alias: int) -> st
     ahead.look()
     writer.say(f"row = ld(ops + at * {OP_WORDS * 8}, O_ROW)", "sto(st, CURSOR, at)")
     Linker(writer, ahead).link()
-    writer.say("if silent:", "    continue", "begin_diff(st, gd)", "own_source(st, ad, row)")
+    writer.say("if silent:", "    continue", "begin_diff(st, gd)", *writer.own_source())
     if groups.layout.aliases[alias].is_numbered:
         writer.number()
-    writer.group_bases()
+    writer.begin()
     writer.tell()
-    writer.say("sto(st, ROWS, n)", "if sink:", "    call3(sink, st, 0, 0)")
+    writer.say("sto(st, ROWS, n)", "if sink and n:", "    call3(sink, st, 0, 0)")
     writer.say("    sto(gd, G_SERIAL, serial + n)", "    sto(st, ROWS, 0)")
     writer.say("elif n >= limit and at + 1 < end:")
     writer.say(f"    if ld(ops + (at + 1) * {OP_WORDS * 8}, O_DIFF) << 32 != diff:")
@@ -136,7 +140,7 @@ class Teller(Writer):
         size = self.groups.stride * 8
         self.say(f"group = put_word(groups, ld(row, {self.key_word}), {self.groups.stride})")
         self.say(f"sto(group, {rows}, ld(group, {rows}) + 1)")
-        number = f"(group - ld(groups, V_RECORDS)) // {size}"
+        number = f"(group - table) // {size}"
         self.say(f"sto(place, {own.projected} * room, {number})")
 
     def ask_group(self, distance: int) -> None:
@@ -158,16 +162,30 @@ class Teller(Writer):
             return f"prefetch_column(heap, {record} + {seat.offset * 8}, {own.projected})"
         return f"prefetch_run(heap, {record} + {seat.offset * 8}, {seat.columns})"
 
-    def group_bases(self) -> None:
-        """Load what stays the same while a row is told of."""
-        self.say("n, serial, first = ld(st, ROWS), ld(gd, G_SERIAL), ld(gd, G_FIRST)")
-        self.say("diff, quiet = ld(gd, G_DIFF) << 32, ld(st, SILENT)")
-        self.say("notes_0, column = ld(gd, G_NOTES), ld(gd, G_COLUMN)")
+    def group_bases(self) -> list[str]:
+        """Name what stays the same while rows are told of."""
+        notes = [f"notes_{at}" for at in range(self.groups.note_columns)]
+        return ["groups", "table", "quiet", *notes, *(f"told_{at}" for at in self.groups.kept)]
+
+    def load_group_bases(self) -> None:
+        """Load what stays the same while rows are told of."""
+        self.say("groups, quiet = ld(gd, G_TABLE), ld(st, SILENT)", "table = ld(groups, V_RECORDS)")
+        self.say("notes_0 = ld(gd, G_NOTES)")
         for at in range(1, self.groups.note_columns):
-            self.say(f"notes_{at} = notes_{at - 1} + column")
-        self.say("table = ld(ld(gd, G_TABLE), V_RECORDS)")
+            self.say(f"notes_{at} = notes_{at - 1} + ld(gd, G_COLUMN)")
         for alias in self.groups.kept:
             self.say(f"told_{alias} = ld(gd, {self.tell_word(alias, N_BLOCK)})")
+
+    def begin(self) -> None:
+        """Load where the notes of a base diff begin."""
+        self.say("n, serial, first = ld(st, ROWS), ld(gd, G_SERIAL), ld(gd, G_FIRST)")
+        self.say("diff = ld(gd, G_DIFF) << 32")
+
+    def own_source(self) -> list[str]:
+        """Bind a new row's own words, where a group is found by its key and not by the kernel."""
+        own = self.layout.aliases[self.start_alias]
+        is_found = self.groups.messages.root is None or own.is_numbered
+        return ["own_source(st, ad, row)"] if is_found and self.key_word is None else []
 
     @staticmethod
     def tell_word(alias: int, word: int) -> int:

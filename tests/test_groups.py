@@ -13,10 +13,13 @@ from random import Random
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 import joingraph as jg
+from joingraph.expressions.types import DIALECTS
 from tests import ENGINES
+from tests.aggregates import COLUMNS
 from tests.crash.interrupting import stepped
 
 TABLES = {
@@ -285,6 +288,19 @@ def test_a_view_that_groups_by_nothing_has_one_row_also_over_nothing(sql: str) -
     assert rows_of(graph) == judge.apply({"t": ROWS["t"]})
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_group_that_shows_a_list_is_asked_about(engine: str) -> None:
+    sql = "SELECT fan, LIST(id ORDER BY id) AS ids FROM f JOIN t ON f.a = t.a GROUP BY fan"
+    graph = jg.JoinGraph(jg.View(sql, TABLES, dialect="duckdb"), engine=engine)
+    graph.load(ROWS)
+    assert rows_of(graph) == [("ann", [7]), ("bob", [7, 8])]
+    assert len(graph.why(("bob", [7, 8]))) == 2 and graph.why(("bob", [7])) == []
+    assert graph.why_not(("bob", [7, 8])) == []
+    assert "the group is there, with fan = 'bob', ids = [7, 8]" in str(graph.why_not(("bob", [7])))
+    with pytest.raises(jg.DiffError, match="found 7"):
+        graph.why(("bob", 7))
+
+
 def test_a_batch_that_is_refused_leaves_no_trace(graph: jg.JoinGraph) -> None:
     view = jg.View("SELECT a, SUM(s) AS s FROM t GROUP BY a", TABLES)
     small = jg.JoinGraph(view)
@@ -359,3 +375,29 @@ def test_a_read_that_finds_no_value_does_not_speak_of_a_batch() -> None:
     small.insert("t", [(1, 1, (1 << 63) - 1, None, None, ""), (1, 1, 1, None, None, "")])
     with pytest.raises(jg.DiffError, match=r"^SUM\(s\) is 9223372036854775808, .* not hold$"):
         small.to_arrow()
+
+
+PAGE = Path(__file__).parents[1] / "docs" / "functions.md"
+
+
+def page_lines() -> list[tuple[str, list[bool]]]:
+    section = PAGE.read_text(encoding="utf-8").split("\n## Aggregates\n")[1]
+    rows = [line.split("|") for line in section.splitlines() if line.startswith("| `")]
+    return [
+        (row[1].strip().strip("`"), [bool(cell.strip()) for cell in row[2:6]])
+        for row in rows
+        if len(row) == 8
+    ]
+
+
+def is_taken(text: str, dialect: str) -> bool:
+    try:
+        jg.View(f"SELECT {text} AS found FROM q", {"q": pa.schema(COLUMNS)}, dialect=dialect)
+    except jg.ViewError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("text", "dialects"), page_lines())
+def test_a_view_takes_each_line_of_the_page(text: str, dialects: list[bool]) -> None:
+    assert [is_taken(text, dialect) for dialect in DIALECTS] == dialects

@@ -77,6 +77,8 @@ def condition(output: Output, value: Value) -> Call:
     """Return the condition that a column has a value."""
     if value is None:
         return Call("is_null", (output.value,), pa.bool_())
+    if isinstance(value, list):  # of an aggregate: told apart by its text, as words are
+        value = repr(value)
     return Call("equal", (output.value, Literal(value, output.value.type)), pa.bool_())
 
 

@@ -24,7 +24,6 @@ _NAMES: dict[type, str] = {
     exp.ArgMax: "MAX_BY",
     exp.LogicalAnd: "BOOL_AND",
     exp.LogicalOr: "BOOL_OR",
-    exp.VariancePop: "VAR_POP",
     exp.GroupConcat: "STRING_AGG",
     exp.ArrayUniqueAgg: "COLLECT_SET",
 }
@@ -119,6 +118,8 @@ def _listed(node: exp.Func) -> str:
 def _function(node: exp.Func, dialect: str) -> Written:
     """Read a plain call, whose first argument may carry DISTINCT and ORDER BY."""
     name = _NAMES.get(type(node)) or _QUANTILES.get(type(node)) or _listed(node)
+    if name == "PERCENTILE" and dialect == "duckdb":
+        name = "QUANTILE"
     first, order, is_distinct = node.args.get("this"), list[exp.Ordered](), False
     if isinstance(first, exp.Order):
         first, order = first.this, first.expressions

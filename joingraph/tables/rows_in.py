@@ -318,6 +318,8 @@ def _kinds(type: pa.DataType) -> set[Any]:
         return {str}
     if types.is_binary(type):
         return {bytes}
+    if types.is_list(type):  # which a view of groups may show, and rows that are asked about have
+        return {list}
     return {dt.date} if types.is_date(type) else {dt.datetime}
 
 

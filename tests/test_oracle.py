@@ -37,10 +37,22 @@ def test_random_views_and_feeds_agree_with_a_recomputation(seed: int) -> None:
     assert not failures, "\n\n".join(failures[:3])
 
 
+@pytest.mark.parametrize("seed", first(3, range(0, 1000, 25)))
+def test_random_views_that_group_agree_with_a_recomputation(seed: int) -> None:
+    found = search(range(seed, seed + 25), together=True, only="groups")
+    assert not found.failures, "\n\n".join(found.failures[:3])
+
+
+def test_some_batches_leave_a_group_without_a_value() -> None:
+    """Else nothing would hold that they are refused, and leave no trace."""
+    inputs = search(range(2000, 2030), together=True, only="groups").inputs
+    assert inputs["poison, refused"] > inputs["poison"] / 3 > 5, inputs
+
+
 @pytest.mark.parametrize("seed", first(1, range(7000, 7100, 25)))
 def test_random_views_run_their_own_kernels_as_plain_python(seed: int) -> None:
     """Compiling them takes seconds a view; without numba's compiler the text is run at once."""
-    case = ["--cases", "25", "--seed", str(seed), "--together"]
+    case = ["--cases", "25", "--seed", str(seed), "--together", "--only", "rows"]
     command = [sys.executable, "-m", "tests.oracle", *case]
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -108,7 +120,7 @@ def form_of(batches: list[list[Any]]) -> str:
 @pytest.mark.parametrize(("together", "compiled"), [(False, 1 / 2), (True, 4 / 5)])
 def test_tuples_are_carried_out_by_compiled_calls(together: bool, compiled: float) -> None:
     """All but few of those that the compiled graphs are given; else calls would go untested."""
-    inputs = search(range(20), together=together).inputs
+    inputs = search(range(20), together=together, only="rows").inputs
     for form in ("singly", "tuples"):
         assert inputs[form + BY_CALL] > 0.8 * compiled * inputs[form] > 50, inputs
     assert inputs["mixed"] > inputs["mixed" + BY_CALL] > 0, inputs

@@ -2,6 +2,7 @@
 
     python -m tests.oracle --cases 2000 --seed 0 --jobs 2 --json benchmarks/results/oracle.json
     python -m tests.oracle --forms --cases 2000 --batches 60 --json forms.json
+    python -m tests.oracle --only groups --cases 500
     python -m tests.oracle --replay 1234
 
 A step is one batch, compared in full on every form of the graph in every look-ahead mode, and given
@@ -26,6 +27,7 @@ from typing import NamedTuple
 
 from tests import ENGINES
 from tests.oracle.forms_search import search_forms
+from tests.oracle.generate import ONLY
 from tests.oracle.search import BATCHES_MAX, Found, machine, search
 
 CHUNK = 10
@@ -71,7 +73,7 @@ def search_of(asked: argparse.Namespace) -> Callable[[Iterable[int]], Found]:
     """Choose what is searched."""
     if asked.forms:
         return partial(search_forms, batches_max=asked.batches, engine=asked.engine)
-    return partial(search, batches_max=asked.batches, together=asked.together)
+    return partial(search, batches_max=asked.batches, together=asked.together, only=asked.only)
 
 
 def read_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -88,6 +90,7 @@ def read_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--together", action="store_true", help="all look-ahead modes on one graph: faster"
     )
+    parser.add_argument("--only", choices=ONLY, help="only views of rows, or only views that group")
     parser.add_argument(
         "--forms", action="store_true", help="every form of view diffs, and every way of reading"
     )
@@ -125,6 +128,7 @@ def write_result(asked: argparse.Namespace, run: Run, where: Mapping[str, str]) 
         "cases": run.cases,
         "seeds": [asked.seed, asked.seed + run.cases - 1],
         "batches_max": asked.batches,
+        **({"only": asked.only} if asked.only else {}),
         **({"forms": True} if asked.forms else {"together": asked.together}),
         "steps": run.steps,
         **({} if asked.forms else {"inputs": run.inputs}),

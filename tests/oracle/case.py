@@ -66,22 +66,92 @@ class Fragment:
 
 
 @dataclass(frozen=True, slots=True)
+class Use:
+    """An aggregate, or an expression over some; what judges are asked for it, and its value then.
+
+    `value` names a function of values.py, with its constants, that makes it of what judges say.
+    """
+
+    asked: Fragment
+    judged: str
+    value: tuple[str, ...] = ("as_it_is",)
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """How a view groups: by its outputs and by what it hides; its aggregates, and what they meet.
+
+    `fragile` names columns of tables whose "fresh" or "greatest" values may leave no result.
+    """
+
+    hidden: tuple[Fragment, ...]
+    uses: tuple[Use, ...]
+    having: tuple[Fragment, ...] = ()
+    order: tuple[int, ...] = ()  # the uses by which it is read, the greatest first
+    by: str = "text"  # GROUP BY: "text", "numbers", "all", or "distinct" instead of it
+    fragile: tuple[tuple[str, str, str], ...] = ()
+
+    def tail(self, shown: tuple[Fragment, ...], *, is_judged: bool) -> str:
+        """Write what follows on WHERE; judges are asked in plain words, and in no order."""
+        keys = [each.sql for each in (*shown, *self.hidden)]
+        by = "text" if is_judged else self.by
+        text = ""
+        if keys and by != "distinct":
+            plain = {"text": keys, "numbers": map(str, range(1, len(keys) + 1)), "all": ["ALL"]}
+            text += f"\nGROUP BY {', '.join(plain[by])}"
+        if self.having:
+            text += "\nHAVING " + " AND ".join(each.sql for each in self.having)
+        if self.order and not is_judged:
+            order = ", ".join(f"u{at} DESC NULLS LAST" for at in self.order)
+            text += f"\nORDER BY {order}"
+        return text
+
+
+@dataclass(frozen=True, slots=True)
 class View:
-    """A view: its sources in order, its conditions, its output."""
+    """A view: its sources in order, its conditions, its output, how it groups."""
 
     sources: tuple[Source, ...]
     conditions: tuple[Fragment, ...]
     outputs: tuple[Fragment, ...]
     style: str  # "comma": all conditions in WHERE; "on": as early as an ON can hold them; "using"
+    grouping: Grouping | None = None
 
     @property
     def sql(self) -> str:
         """The view as SQL text."""
-        output = ", ".join(f"{each.sql} AS o{i}" for i, each in enumerate(self.outputs))
+        output = [f"{each.sql} AS o{i}" for i, each in enumerate(self.outputs)]
+        if self.grouping is None:
+            return self.select(output)
+        output += [f"{each.asked.sql} AS u{i}" for i, each in enumerate(self.grouping.uses)]
+        tail = self.grouping.tail(self.outputs, is_judged=False)
+        distinct = "DISTINCT " if self.grouping.by == "distinct" else ""
+        return self.select([distinct + output[0], *output[1:]]) + tail
+
+    @property
+    def judged(self) -> str:
+        """The view as judges are asked; of one that groups also how many paths each row has."""
+        if self.grouping is None:
+            return self.sql
+        asked = [each.sql for each in self.outputs]
+        asked += [each.judged for each in self.grouping.uses]
+        return self.select([*asked, "count(*)"]) + self.grouping.tail(self.outputs, is_judged=True)
+
+    @property
+    def aliases_read(self) -> set[str]:
+        """The aliases that conditions and output read."""
+        found = [*self.conditions, *self.outputs]
+        if self.grouping is not None:
+            found += [*self.grouping.hidden, *self.grouping.having]
+            found += [each.asked for each in self.grouping.uses]
+        return {alias for each in found for alias in each.aliases}
+
+    def select(self, output: list[str]) -> str:
+        """Write SELECT some columns, up to WHERE."""
         ctes = [f"{each.sql} AS ({each.cte})" for each in self.sources if each.cte]
         start = f"WITH {', '.join(ctes)}\n" if ctes else ""
         joined, where = self.joined()
-        text = f"{start}SELECT {output}\nFROM {joined}"
+        text = f"{start}SELECT {', '.join(output)}\nFROM {joined}"
         return text + ("\nWHERE " + " AND ".join(where) if where else "")
 
     def joined(self) -> tuple[str, list[str]]:
@@ -132,11 +202,15 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Entries applied as one; `missing`, put before entry `at`, is of a row that is not there."""
+    """Entries applied as one; `missing`, put before entry `at`, is of a row that is not there.
+
+    `poison` comes before it, a batch of inserts that may leave a group without a result.
+    """
 
     entries: tuple[Entry, ...]
     missing: Entry | None = None
     at: int = 0
+    poison: tuple[Entry, ...] = ()
 
     @property
     def bad_entries(self) -> tuple[Entry, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 from tests.oracle.case import Batch, Entry, Row, Table, View
-from tests.oracle.kinds import INTEGERS
+from tests.oracle.kinds import INTEGERS, greatest
 
 NULLS = 0.08
 PATHS_MAX = 1500
@@ -15,7 +15,9 @@ PATHS_MAX = 1500
 class Feed:
     """The base tables as they are by now, and how many rows each may have."""
 
-    def __init__(self, random: Random, tables: Sequence[Table], view: View) -> None:
+    def __init__(
+        self, random: Random, tables: Sequence[Table], view: View, *, hub: bool = False
+    ) -> None:
         self.random = random
         self.tables = {table.name: table for table in tables}
         self.rows: dict[str, list[Row]] = {table.name: [] for table in tables}
@@ -23,7 +25,9 @@ class Feed:
         self.used = sorted(set(used))
         joins = sum(1 for each in view.conditions if len(each.aliases) > 1 and each.bare)
         joins += sum(1 for source in view.sources if source.join)
-        paths = PATHS_MAX * 3**joins
+        # A hub: most rows have the first of a column's values, so that nearly all of them join.
+        self.skew = 4 if hub else 2
+        paths = PATHS_MAX * (1 if hub else 3**joins)
         self.rows_max = max(3, min(16, int(paths ** (1 / len(used)))))
 
     def load(self) -> tuple[Entry, ...]:
@@ -81,7 +85,7 @@ class Feed:
         """Make a row of values of the columns' domains, and NULLs."""
         random = self.random
         return tuple(
-            None if random.random() < NULLS else frequent(random, column.kind.values)
+            None if random.random() < NULLS else frequent(random, column.kind.values, self.skew)
             for column in self.tables[name].columns
         )
 
@@ -99,6 +103,22 @@ class Feed:
             return Entry("delete", name, (fresh,))
         return Entry("update", name, (fresh,), (self.row(name),))
 
+    def poison(self, view: View) -> tuple[Entry, ...]:
+        """Insert rows like those that are there, with values that may leave no result; or none.
+
+        Other rows come before and after them, which must be taken back with them.
+        """
+        found = list[Entry]()
+        for name, column, which in view.grouping.fragile if view.grouping else ():
+            names = [each.name for each in self.tables[name].columns]
+            at = names.index(column)
+            kind, rows = self.tables[name].columns[at].kind, self.rows[name]
+            value = greatest(kind) if which == "greatest" else kind.fresh
+            row = self.random.choice(rows) if rows else self.row(name)
+            bad = (*row[:at], value, *row[at + 1 :])
+            found.append(Entry("insert", name, (self.row(name), bad, bad, self.row(name))))
+        return tuple(found)
+
     def overflowing(self) -> Batch:
         """Insert a row with the largest integers there are, one diff: it applies whole or not."""
         name = self.random.choice(self.used)
@@ -111,9 +131,9 @@ class Feed:
         return Batch((Entry("insert", name, (row,)),))
 
 
-def frequent(random: Random, values: Sequence[object]) -> object:
+def frequent(random: Random, values: Sequence[object], skew: int = 2) -> object:
     """Choose a value, the earlier ones more often, so that joins meet."""
-    return values[min(random.randrange(len(values)), random.randrange(len(values)))]
+    return values[min(random.randrange(len(values)) for _ in range(skew))]
 
 
 def telling(tables: Mapping[str, Table], view: View) -> str | None:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from random import Random
 
-from tests.oracle.case import Case, Column, Table
+from tests.oracle.case import Batch, Case, Column, Table
 from tests.oracle.feeds import Feed, telling
-from tests.oracle.kinds import BIGINT, INTEGERS, KINDS, TEXT, Kind
+from tests.oracle.grouped import grouped
+from tests.oracle.kinds import BIGINT, GROUPED_KINDS, INTEGERS, KINDS, TEXT, Kind
 from tests.oracle.views import random_view
 
 NAMES = ("x", "y", "z", "u", "v", "w")
 QUOTED_NAMES = ('"select"', '"a b"', '"é"', '"One"', "y", '"%s"')
 DIALECTS = ("duckdb", "spark", "postgres", "sqlite")
+ONLY = ("rows", "groups")
+POISON = 0.35  # of the batches of a view that may be poisoned
+GROUPED_EVERY = 4  # one view in so many groups, unless only some are asked for
 
 
-def case(seed: int, batches_max: int = 6) -> Case:
+def case(seed: int, batches_max: int = 6, *, only: str | None = None) -> Case:
     """Make tables, a view over them and a feed of 3 to `batches_max` batches."""
-    return drawn(Random(seed), seed, batches_max)
+    groups = only == "groups" or (only is None and seed % GROUPED_EVERY == 0)
+    return (drawn_groups if groups else drawn)(Random(seed), seed, batches_max)
 
 
 def drawn(random: Random, seed: int, batches_max: int = 6) -> Case:
@@ -41,29 +47,48 @@ def drawn(random: Random, seed: int, batches_max: int = 6) -> Case:
     return Case(seed, tuple(tables), view, dialect, plain, load, tuple(batches), last)
 
 
-def random_tables(random: Random, *, plain: bool) -> list[Table]:
+def drawn_groups(random: Random, seed: int, batches_max: int = 6) -> Case:
+    """Make a case of a view that groups; some batches are put off by one that may be refused."""
+    plain = random.random() < 0.2
+    dialect = random.choice(DIALECTS) if plain else "duckdb"
+    tables = random_tables(random, plain=plain, kinds=GROUPED_KINDS)
+    joined = random_view(random, tables, plain=plain)
+    view = grouped(random, joined, dialect, plain=plain)
+    feed = Feed(random, tables, view, hub=random.random() < 0.25)
+    load = feed.load() if random.random() < 0.6 else ()
+    batches = list[Batch]()
+    for _ in range(random.randint(3, batches_max)):
+        poison = feed.poison(view) if random.random() < POISON else ()
+        batches.append(dataclasses.replace(feed.batch(), poison=poison))
+    noticed = telling(feed.tables, view)
+    if noticed is not None and random.random() < 0.2:
+        batches[0] = dataclasses.replace(batches[0], missing=feed.missing(noticed))
+    return Case(seed, tuple(tables), view, dialect, plain, load, tuple(batches), None)
+
+
+def random_tables(random: Random, *, plain: bool, kinds: Sequence[Kind] = KINDS) -> list[Table]:
     """Make one to five tables; a column name mostly means the same type everywhere."""
     names = QUOTED_NAMES if random.random() < 0.04 and not plain else NAMES
-    kinds = {name: random_kind(random, plain=plain) for name in names}
+    types = {name: random_kind(random, kinds, plain=plain) for name in names}
     tables = []
     for i in range(random.randint(1, 5)):
         some = random.sample(names, random.randint(1, 5))
-        columns = [Column(name, varied(random, kinds[name], plain=plain)) for name in some]
+        columns = [Column(name, varied(random, types[name], kinds, plain=plain)) for name in some]
         tables.append(Table(f"t{i}", tuple(columns)))
     return tables
 
 
-def random_kind(random: Random, *, plain: bool) -> Kind:
+def random_kind(random: Random, kinds: Sequence[Kind], *, plain: bool) -> Kind:
     """Choose a type: small integers half of the time."""
     if plain:
         return random.choice((BIGINT, BIGINT, TEXT))
-    return random.choice(INTEGERS if random.random() < 0.5 else KINDS)
+    return random.choice(INTEGERS if random.random() < 0.5 else kinds)
 
 
-def varied(random: Random, kind: Kind, *, plain: bool) -> Kind:
+def varied(random: Random, kind: Kind, kinds: Sequence[Kind], *, plain: bool) -> Kind:
     """Give another width of integer, or any other type, now and then."""
     if plain or random.random() < 0.8:
         return kind
     if kind in INTEGERS and random.random() < 0.8:
         return random.choice(INTEGERS)
-    return random_kind(random, plain=plain)
+    return random_kind(random, kinds, plain=plain)

@@ -14,6 +14,7 @@ import pyarrow as pa
 from tests.bags import bag
 from tests.oracle.ask import arrow
 from tests.oracle.case import Case, Entry, Row, Table
+from tests.oracle.values import with_paths
 
 
 class Judge(Protocol):
@@ -58,7 +59,8 @@ class DuckJudge:
         self.shown = {table.name: Shown(arrow(table, ())) for table in case.tables}
         for name, shown in self.shown.items():
             self.connection.register(name, shown)
-        self.connection.execute(f"PREPARE view_of_case AS {case.view.sql}")
+        self.asked = case.view
+        self.connection.execute(f"PREPARE view_of_case AS {case.view.judged}")
 
     def set(self, table: Table, rows: Sequence[Row]) -> None:
         """Replace the rows of a table."""
@@ -66,7 +68,12 @@ class DuckJudge:
 
     def view(self) -> Counter[str]:
         """Compute the view."""
-        return bag(self.connection.execute("EXECUTE view_of_case").fetchall())
+        return bag(row for row, _ in self.with_paths())
+
+    def with_paths(self) -> list[tuple[Row, int]]:
+        """Compute the view's rows; of one that groups each with how many paths it has."""
+        found = self.connection.execute("EXECUTE view_of_case").fetchall()
+        return with_paths(self.asked, found)
 
 
 class LiteJudge:
@@ -76,7 +83,7 @@ class LiteJudge:
         self.connection = sqlite3.connect(":memory:")
         for table in case.tables:
             self.connection.execute(table.create)
-        self.sql = case.view.sql
+        self.asked = case.view
 
     def set(self, table: Table, rows: Sequence[Row]) -> None:
         """Replace the rows of a table."""
@@ -86,12 +93,17 @@ class LiteJudge:
 
     def view(self) -> Counter[str]:
         """Compute the view."""
-        return bag(self.connection.execute(self.sql))
+        found = self.connection.execute(self.asked.judged).fetchall()
+        return bag(row for row, _ in with_paths(self.asked, found))
 
 
 def usual_judges(case: Case) -> list[Judge]:
     """Choose who judges a case."""
     return [DuckJudge(case), LiteJudge(case)] if case.plain else [DuckJudge(case)]
+
+
+# What judges raise where the view has no value.
+NO_VALUE = (duckdb.Error, sqlite3.Error, OverflowError)
 
 
 class Model:

@@ -82,6 +82,23 @@ KINDS = (
     Kind("TIMESTAMP", pa.timestamp("us"), "time", MOMENTS, dt.datetime(2077, 1, 1)),
 )  # fmt: skip
 
+# Doubles of all sizes, whose sums cancel and round, and decimals of which two may not add up.
+WILD = Kind("DOUBLE", pa.float64(), "number",
+            (0.1, 1e16, -1e16, 3.3, 1e-300, 1e300, 5e-324, -1e300, 1.7e308), 7.0)  # fmt: skip
+GREAT = Kind("DECIMAL(38,2)", pa.decimal128(38, 2), "number", decimals("0.00", "1.50", "2.00"),
+             Decimal("7.00"))  # fmt: skip
+GROUPED_KINDS = (*KINDS, *[WILD] * 8, *[GREAT] * 2)
+
+
+def greatest(kind: Kind) -> object:
+    """Return the greatest value of a type of integers or decimals; else one that no row has."""
+    if pa.types.is_signed_integer(kind.arrow):
+        return 2 ** (kind.arrow.bit_width - 1) - 1
+    if pa.types.is_decimal(kind.arrow):
+        digits = "9" * kind.arrow.precision
+        return Decimal(f"{digits}E-{kind.arrow.scale}")
+    return kind.fresh
+
 
 def duckdb_literal(value: object, kind: Kind) -> str:
     """Write a value as DuckDB reads it, of exactly its type."""

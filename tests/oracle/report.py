@@ -27,6 +27,9 @@ def script(case: Case) -> str:
 
 def batch_lines(batch: Batch, model: Model) -> Iterator[str]:
     """Write one batch and the view after it."""
+    if batch.poison:
+        yield "# May leave a group without a value; what is accepted is deleted again:"
+        yield from entry_lines(batch.poison)
     if batch.missing is not None:
         yield "# Must be refused:"
         yield from entry_lines(batch.bad_entries)

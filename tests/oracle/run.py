@@ -13,12 +13,14 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import cycle
+from pathlib import Path
 from random import Random
 
 import duckdb
 
 import joingraph as jg
 from joingraph.engines.calls.view_rows import WordsDiff
+from joingraph.engines.grouping import GroupingEngine
 from tests import ENGINES, LOOKAHEADS
 from tests.bags import Change, bag, difference, fold, pairs, shift
 from tests.oracle.ask import INPUTS, declared, given, loaded
@@ -59,9 +61,13 @@ class Runner:
             self.graphs[TOGETHER, self.skips or "all"] = self.make_together()
         self.expected: Counter[str] = Counter()
 
-    def make(self, engine: str, lookahead: str, on_missing: str) -> jg.JoinGraph:
+    def make(
+        self, engine: str, lookahead: str, on_missing: str, path: Path | None = None
+    ) -> jg.JoinGraph:
         """Make an empty graph; with the view's own kernels where these are plain Python."""
-        made = jg.JoinGraph(self.view, engine=engine, lookahead=lookahead, on_missing=on_missing)
+        made = jg.JoinGraph(
+            self.view, path, engine=engine, lookahead=lookahead, on_missing=on_missing
+        )
         if os.environ.get("NUMBA_DISABLE_JIT"):
             made.compile()
         return made
@@ -69,7 +75,11 @@ class Runner:
     def make_together(self) -> jg.JoinGraph:
         """Make one graph that walks in every look-ahead mode (together.py)."""
         graph = self.make("reference", "none", "skip" if self.skips else "error")
-        graph._live.engine = TogetherEngine(self.view.plan)
+        engine, together = graph._live.engine, TogetherEngine(self.view.plan)
+        if isinstance(engine, GroupingEngine):
+            engine.rows = together
+        else:
+            graph._live.engine = together
         return graph
 
     def chance(self, share: float) -> bool:
@@ -110,6 +120,10 @@ class Runner:
                 self.refuse(graph, bad, form, f"{where}: {batch.missing}")
                 compare(graph, before, f"{where}, after a refused batch")
             changes = self.apply(graph, entries, form, where)
+            if graph.maintain_only:
+                agree(changes_bag(changes), Counter(), f"{where}: made under maintain_only")
+                compare(graph, self.expected, where)
+                continue
             check_changes(changes, before, self.expected, where)
             compare(graph, self.expected, where)
             outcomes.append(changes_bag(changes))
@@ -147,6 +161,7 @@ class Runner:
             diff = graph.apply(batch)
             self.inputs[form] += 1
             self.inputs[form + BY_CALL] += isinstance(diff, WordsDiff)
+            self.see(graph, diff, where)
             rows, net = diff.rows(), diff.net()
             folded = fold(rows)
             agree(fold(net), folded, f"{where}: net is not rows folded")
@@ -154,6 +169,9 @@ class Runner:
                 raise Disagreement(f"{where}: net is not folded: {net}")
             changes += rows
         return changes
+
+    def see(self, graph: jg.JoinGraph, diff: jg.ViewDiff, where: str) -> None:
+        """See the view diff of a batch that was applied."""
 
     def refuse(self, graph: jg.JoinGraph, entries: Sequence[Entry], form: str, where: str) -> None:
         """Give entries of which one removes a row that is not there: they must be refused."""

@@ -17,6 +17,7 @@ from tests.oracle.generate import case
 from tests.oracle.judges import NotThere
 from tests.oracle.report import script
 from tests.oracle.run import Runner
+from tests.oracle.run_groups import GroupsRunner
 from tests.oracle.shrink import shrink
 
 BATCHES_MAX = 6
@@ -31,16 +32,25 @@ class Found(NamedTuple):
 
 
 def search(
-    seeds: Iterable[int], batches_max: int = BATCHES_MAX, *, together: bool = False
+    seeds: Iterable[int],
+    batches_max: int = BATCHES_MAX,
+    *,
+    together: bool = False,
+    only: str | None = None,
 ) -> Found:
-    """Run the cases of some seeds, with all look-ahead modes on one graph if `together`."""
+    """Run the cases of some seeds, with all look-ahead modes on one graph if `together`.
+
+    `only` views of rows, or of groups; else of both.
+    """
     found = Found(0, [], Counter())
     for seed in seeds:
-        asked = case(seed, batches_max)
+        asked = case(seed, batches_max, only=only)
         found = found._replace(steps=found.steps + asked.steps)
         wrong = failure(asked, together=together, inputs=found.inputs)
         if wrong is not None:
-            found.failures.append(told(asked, failure(asked) or wrong, batches_max))
+            options = "" if batches_max == BATCHES_MAX else f" --batches {batches_max}"
+            options += f" --only {only}" if only else ""
+            found.failures.append(told(asked, failure(asked) or wrong, options))
     return found
 
 
@@ -49,7 +59,8 @@ def failure(
 ) -> BaseException | None:
     """Run a case; give what went wrong. Any error at all is wrong: the case is in the language."""
     try:
-        Runner(asked, together=together, inputs=inputs).run()
+        runner = Runner if asked.view.grouping is None else GroupsRunner
+        runner(asked, together=together, inputs=inputs).run()
     except NotThere:
         raise
     except Exception as error:  # noqa: BLE001 (whatever it is, it is what we search for)
@@ -57,11 +68,10 @@ def failure(
     return None
 
 
-def told(asked: Case, wrong: BaseException, batches_max: int) -> str:
+def told(asked: Case, wrong: BaseException, options: str) -> str:
     """Tell a failure: what went wrong, how to replay it, the shrunk case as a script."""
     small = shrink(asked, lambda each: fails_like(each, wrong))
     again = failure(small) or wrong
-    options = "" if batches_max == BATCHES_MAX else f" --batches {batches_max}"
     trace = "".join(traceback.format_exception(again)[-3:])
     return (
         f"seed {asked.seed}: {trace}\n"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
-from tests.oracle.case import Batch, Case, Entry, View
+from tests.oracle.case import Batch, Case, Entry, Grouping, View
 
 Fails = Callable[[Case], bool]
 T = TypeVar("T")
@@ -84,6 +84,8 @@ def smaller_batches(batch: Batch) -> Iterator[Batch]:
     """Drop an entry, or a row of one."""
     if batch.missing is not None:
         yield replace(batch, missing=None)
+    if batch.poison:
+        yield replace(batch, poison=())
     for i, entry in enumerate(batch.entries):
         at = batch.at - (i < batch.at)
         yield replace(batch, entries=without(batch.entries, i), at=at)
@@ -103,15 +105,31 @@ def cut(entry: Entry, at: int) -> Entry:
 
 
 def smaller_views(view: View) -> Iterator[View]:
-    """Drop a condition, an output column, or a source that nothing reads."""
+    """Drop a condition, an output column, what groups have, or a source that nothing reads."""
     for i in range(len(view.conditions)):
         yield replace(view, conditions=without(view.conditions, i))
-    for i in range(len(view.outputs) if len(view.outputs) > 1 else 0):
+    if view.grouping is not None:
+        for grouping in smaller_groupings(view.grouping):
+            yield replace(view, grouping=grouping)
+    columns = len(view.outputs) + (len(view.grouping.uses) if view.grouping else 0)
+    for i in range(len(view.outputs) if columns > 1 else 0):
         yield replace(view, outputs=without(view.outputs, i))
-    read = {alias for each in (*view.conditions, *view.outputs) for alias in each.aliases}
+    read = view.aliases_read
     for i, source in enumerate(view.sources):
         if view.style != "using" and source.alias not in read and len(view.sources) > 1:
             yield replace(view, sources=without(view.sources, i))
+
+
+def smaller_groupings(grouping: Grouping) -> Iterator[Grouping]:
+    """Drop what is hidden, a condition, the order, an aggregate."""
+    for i in range(len(grouping.hidden)):
+        yield replace(grouping, hidden=without(grouping.hidden, i))
+    for i in range(len(grouping.having)):
+        yield replace(grouping, having=without(grouping.having, i))
+    if grouping.order:
+        yield replace(grouping, order=())
+    for i in range(len(grouping.uses) if len(grouping.uses) > 1 and not grouping.order else 0):
+        yield replace(grouping, uses=without(grouping.uses, i))
 
 
 def without(items: tuple[T, ...], at: int) -> tuple[T, ...]:

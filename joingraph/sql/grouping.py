@@ -20,11 +20,13 @@ from sqlglot import exp
 from joingraph.aggregates.contract import Asked, Order, Refused
 from joingraph.aggregates.registry import aggregate
 from joingraph.common.names import quoted
-from joingraph.expressions.tree import Column, Expression, Literal, Value
+from joingraph.expressions.functions import SAFE
+from joingraph.expressions.tree import Call, Column, Expression, Literal, Value
 from joingraph.expressions.types import sql_name
 from joingraph.sql.aggregates import Written, has_aggregate, is_aggregate, written
 from joingraph.sql.binder import FlatView
 from joingraph.sql.definition import Output, Use, key_value
+from joingraph.sql.functions.comparisons import choose
 from joingraph.sql.functions.scalars import bind
 from joingraph.sql.limits import Size
 from joingraph.sql.ordering import order_of
@@ -272,7 +274,7 @@ class Grouper:
             what = f"{found.name.lower()}()" if error.what == found.name else error.what
             raise Refusal(found.node, what, error.why, error.instead) from None
         condition = None if found.condition is None else self.filter(found.condition)
-        columns = tuple(map(self.column, values))
+        columns = tuple(self.column(filtered(each, condition)) for each in values)
         text = node.sql(dialect)
         use = Use(asked, columns, None if condition is None else self.column(condition), kind, text)
         if use not in self.uses:
@@ -292,6 +294,18 @@ class Grouper:
         if not isinstance(bound, Literal):
             raise Mistake(node, f"{found.name} takes a constant here, and this is {node.sql()}")
         return bound.value
+
+
+def filtered(value: Expression, condition: Expression | None) -> Expression:
+    """Return an argument as it is computed: what may fail, on the rows that FILTER leaves."""
+    if condition is None or is_safe(value):
+        return value
+    return choose([condition], [value, Literal(None, value.type)])
+
+
+def is_safe(value: Expression) -> bool:
+    """True if an expression has a value on every row."""
+    return not isinstance(value, Call) or (value.function in SAFE and all(map(is_safe, value.args)))
 
 
 def of_group(value: Column) -> Field:

@@ -11,7 +11,7 @@ what has not changed is not told. States are exact: what comes and goes leaves n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,7 +20,7 @@ import pyarrow as pa
 from joingraph.aggregates.contract import Aggregate
 from joingraph.aggregates.registry import aggregate
 from joingraph.common.errors import DiffError
-from joingraph.expressions.evaluate import evaluate, holds
+from joingraph.expressions.evaluate import NoAnswer, evaluate, holds
 from joingraph.expressions.python_values import plain_text, python_values
 from joingraph.expressions.texts import Numbers, take_rows, typed
 from joingraph.expressions.tree import Expression, Value
@@ -50,6 +50,13 @@ class Touched(NamedTuple):
     key: Key
     old: Values | None
     new: Values | None
+
+
+class At(NamedTuple):
+    """How many groups there are in columns, and what finds the key of one, to name it."""
+
+    rows: int
+    key: Callable[[int], Key]
 
 
 class Shown(NamedTuple):
@@ -184,17 +191,32 @@ class Groups:
 
     def shown(self, keys: Sequence[Key], values: Sequence[Values]) -> Shown:
         """Return which groups pass HAVING, their values, and the view's rows of these."""
-        return self.shown_of(self.table(keys, values), len(keys))
+        return self.shown_of(self.table(keys, values), At(len(keys), keys.__getitem__))
 
-    def shown_of(self, columns: dict[Expression, pa.Array], count: int) -> Shown:
-        """Do so of so many groups whose values are columns."""
-        passing = np.arange(count)
+    def shown_of(self, columns: dict[Expression, pa.Array], at: At) -> Shown:
+        """Do so of groups whose values are columns."""
+        passing, every = np.arange(at.rows), at.key
         if self.grouping.having is not None:
-            mark = np.asarray(holds(self.grouping.having, columns, count), bool)
+            mark = np.asarray(self.over(holds, self.grouping.having, columns, at), bool)
             passing = np.flatnonzero(mark)
             columns = {name: each.filter(pa.array(mark)) for name, each in columns.items()}
-        outputs = [evaluate(each.value, columns, len(passing)) for each in self.definition.output]
+            places = passing.tolist()
+            at = At(len(places), lambda row: every(places[row]))
+        outputs = [self.over(evaluate, each.value, columns, at) for each in self.definition.output]
         return Shown(passing, columns, typed(outputs, self.definition.schema))
+
+    def over(
+        self,
+        compute: Callable[..., Any],
+        value: Expression,
+        columns: Mapping[Expression, pa.Array],
+        at: At,
+    ) -> Any:
+        """Compute an expression over groups, or name the one for which it has no answer."""
+        try:
+            return compute(value, columns, at.rows)
+        except NoAnswer as error:
+            raise DiffError(f"{error.why}{self.place(at.key(error.row))}") from None
 
     def all_shown(self) -> Shown:
         """Return what all groups show."""

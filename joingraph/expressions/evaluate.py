@@ -37,6 +37,7 @@ class NoAnswer(DiffError):
         shown = brief(show(call))
         super().__init__(f"{shown} has no answer in row {row}: {fault}")
         self.call, self.why, self._fault = call, f"{shown} has no answer: {fault}", fault
+        self.row = row
 
     def in_row(self, row: int) -> NoAnswer:
         """Return the same error with another number of the row."""

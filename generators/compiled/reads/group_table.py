@@ -18,7 +18,7 @@ from joingraph.expressions.texts import Numbers
 from joingraph.expressions.tree import Column, Expression
 from joingraph.expressions.types import words_of
 from joingraph.expressions.words import Word, normal, to_words
-from joingraph.generators.groups import Groups, Shown, Values
+from joingraph.generators.groups import At, Groups, Shown, Values
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.memory.groups import GroupMemory
 from joingraph.graph.compiled.memory.reserved import Words
@@ -103,7 +103,8 @@ class GroupTable:
         columns: dict[Expression, pa.Array] = dict(
             zip(self.grouping.values, [*some.keys, *self.results(some)], strict=True)
         )
-        return self.plain.shown_of(columns, len(some.sums))
+        at = At(len(some.sums), lambda row: self.key_words(only(some, np.array([row])))[0])
+        return self.plain.shown_of(columns, at)
 
     def keys(self, numbers: Words) -> list[pa.Array]:
         """Return the keys of groups, by column."""

@@ -300,5 +300,5 @@ PAIRS = (
     ("regr_slope", ("slope",)),
 )
 PLAIN = {"count": 3, "sum": 4, "extreme": 5}
-RARE = ("sum_wide", "average", "spread", "pair", "truth", "array", "joined", "place_of", "best_by")
-MAKERS = {"count": 5, "sum": 5, "extreme": 6, "doubles": 6} | dict.fromkeys(RARE, 2)
+RARE = ("sum_wide", "spread", "pair", "truth", "array", "joined", "place_of", "best_by")
+MAKERS = {"count": 5, "sum": 5, "extreme": 6, "doubles": 6, "average": 4} | dict.fromkeys(RARE, 2)

@@ -82,12 +82,14 @@ KINDS = (
     Kind("TIMESTAMP", pa.timestamp("us"), "time", MOMENTS, dt.datetime(2077, 1, 1)),
 )  # fmt: skip
 
-# Doubles of all sizes, whose sums cancel and round, and decimals of which two may not add up.
+# Doubles of all sizes, whose sums cancel and round; both zeros, and NaN, as what is grouped by;
+# decimals of which two may not add up, and which are compared with nothing of another type.
 WILD = Kind("DOUBLE", pa.float64(), "number",
             (0.1, 1e16, -1e16, 3.3, 1e-300, 1e300, 5e-324, -1e300, 1.7e308), 7.0)  # fmt: skip
-GREAT = Kind("DECIMAL(38,2)", pa.decimal128(38, 2), "number", decimals("0.00", "1.50", "2.00"),
+ZEROS = Kind("DOUBLE", pa.float64(), "number", (0.0, -0.0, NAN, 1.0), 7.0)
+GREAT = Kind("DECIMAL(38,2)", pa.decimal128(38, 2), "great", decimals("0.00", "1.50", "2.00"),
              Decimal("7.00"))  # fmt: skip
-GROUPED_KINDS = (*KINDS, *[WILD] * 8, *[GREAT] * 2)
+GROUPED_KINDS = (*KINDS, *[WILD] * 8, *[ZEROS] * 4, *[GREAT] * 2)
 
 
 def greatest(kind: Kind) -> object:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 import joingraph as jg
 from tests import ENGINES
-from tests.bags import SIGNS, Row, bag
+from tests.bags import SIGNS, Row, bag, pairs
 from tests.oracle.ask import INPUTS, given
 from tests.oracle.case import Batch, Case, Entry
 from tests.oracle.forms_reading import Reader, check_partitions
@@ -93,6 +93,9 @@ class GroupsRunner(Runner):
                 if key in told or count != 1:
                     raise Disagreement(f"{where}: {row} is told twice in one base diff")
                 told.add(key)
+        for pre, post, _ in pairs(diff.rows()):
+            if repr(pre) == repr(post):
+                raise Disagreement(f"{where}: {pre} is told, and is what it was")
         self.shown[graph] = +shown
         copy = self.copies[graph] = diff.idiffs().apply_idiffs(self.copies[graph])
         agree(bag(rows_of(copy)), +shown, f"{where}: i-diffs applied")

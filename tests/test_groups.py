@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -286,6 +287,30 @@ def test_a_view_that_groups_by_nothing_has_one_row_also_over_nothing(sql: str) -
     assert rows_of(graph) == judge.apply({"t": []})
     graph.load({"t": ROWS["t"]})
     assert rows_of(graph) == judge.apply({"t": ROWS["t"]})
+
+
+@pytest.mark.parametrize("database", [duckdb, sqlite3])
+def test_a_group_of_null_is_named_in_a_stored_copy(database: Any) -> None:
+    graph = jg.JoinGraph(jg.View("SELECT fan, COUNT(*) AS n FROM f GROUP BY fan", TABLES))
+    copy = database.connect(":memory:")
+    copy.execute("CREATE TABLE v (fan VARCHAR, n BIGINT)")
+    unnamed = (1, None, 0.5)
+    for diff in (
+        graph.insert("f", [unnamed]),
+        graph.insert("f", [unnamed, (1, "ann", 0.5)]),
+        graph.delete("f", [unnamed]),
+    ):
+        diff.idiffs().apply_idiffs(copy, "v")
+    assert copy.execute("SELECT * FROM v ORDER BY n, fan").fetchall() in (
+        [(None, 1), ("ann", 1)],
+        [("ann", 1), (None, 1)],
+    )
+    idiffs = graph.delete("f", [unnamed]).idiffs()
+    assert idiffs.sql("v")[0].sql == 'DELETE FROM "v" WHERE "fan" IS NOT DISTINCT FROM $1'
+    idiffs.apply_idiffs(copy, "v")
+    assert copy.execute("SELECT * FROM v").fetchall() == [("ann", 1)]
+    known = graph.delete("f", [(1, "ann", 0.5)]).idiffs()
+    assert known.sql("v")[0].sql == 'DELETE FROM "v" WHERE "fan" = $1'
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -25,6 +25,13 @@ def test_every_form_agrees_with_a_recomputation(start: int) -> None:
         assert not search_forms([seed], engine=ENGINES[seed % len(ENGINES)]).failures
 
 
+@pytest.mark.parametrize("start", first(2, range(0, CASES, CHUNK)))
+def test_every_form_of_groups_agrees_with_a_recomputation(start: int) -> None:
+    for seed in range(start, start + CHUNK):
+        engine = ENGINES[seed % len(ENGINES)]
+        assert not search_forms([seed], engine=engine, only="groups").failures
+
+
 @pytest.mark.parametrize("seed", [320000025, 320000180])
 def test_cases_that_once_disagreed_agree(seed: int) -> None:
     """Several aliases felt an update, one of them in what a key index alone keeps."""

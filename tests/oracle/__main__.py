@@ -72,7 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def search_of(asked: argparse.Namespace) -> Callable[[Iterable[int]], Found]:
     """Choose what is searched."""
     if asked.forms:
-        return partial(search_forms, batches_max=asked.batches, engine=asked.engine)
+        return partial(
+            search_forms, batches_max=asked.batches, engine=asked.engine, only=asked.only
+        )
     return partial(search, batches_max=asked.batches, together=asked.together, only=asked.only)
 
 

@@ -24,6 +24,7 @@ from tests.oracle.forms_why import (
     absent_rows,
     check_every_why,
     check_why,
+    check_why_group,
     check_why_not,
 )
 from tests.oracle.judges import DuckJudge, Model
@@ -82,13 +83,18 @@ class FormsRunner:
         self.reader.check(stored)
         if is_last or self.chance(0.1):
             check_partitions(self.graph, rows, self.random)
+        is_grouped = self.case.view.grouping is not None
         if rows and self.chance(0.5):
             row = self.random.choice(rows)
-            check_why(self.graph, row, expected[repr(row)])
+            if is_grouped:
+                check_why_group(self.graph, row, self.judge)
+            else:
+                check_why(self.graph, row, expected[repr(row)])
         else:
             for row in absent_rows(rows, self.random, 1):
                 check_why_not(self.graph, row)
-        if len(expected) <= SMALL_MAX and (is_last or self.chance(0.05)):
+        is_small = len(expected) <= SMALL_MAX and not is_grouped
+        if is_small and (is_last or self.chance(0.05)):
             check_every_why(self.graph, self.case.view, rows, self.judge.connection)
 
     def chance(self, share: float) -> bool:

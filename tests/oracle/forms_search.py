@@ -19,16 +19,22 @@ SHRINK_S = 120.0  # a case of 60 batches takes seconds, and there are hundreds o
 
 
 def search_forms(
-    seeds: Iterable[int], batches_max: int = BATCHES_MAX, *, engine: str = "compiled"
+    seeds: Iterable[int],
+    batches_max: int = BATCHES_MAX,
+    *,
+    engine: str = "compiled",
+    only: str | None = None,
 ) -> Found:
-    """Run the cases of some seeds on one form of the graph."""
+    """Run the cases of some seeds on one form of the graph: of views of rows, or of groups."""
     steps, failures = 0, []
     for seed in seeds:
-        keyed = keyed_case(seed, batches_max)
+        keyed = keyed_case(seed, batches_max, only=only)
         steps += keyed.case.steps
         wrong = failure(keyed, engine)
         if wrong is not None:
-            failures.append(told(keyed, wrong, batches_max, engine))
+            options = f"--forms --engine {engine} --batches {batches_max}"
+            options += f" --only {only}" if only else ""
+            failures.append(told(keyed, wrong, engine, options))
     return Found(steps, failures, Counter())
 
 
@@ -43,7 +49,7 @@ def failure(keyed: KeyedCase, engine: str) -> Exception | None:
     return None
 
 
-def told(keyed: KeyedCase, wrong: Exception, batches_max: int, engine: str) -> str:
+def told(keyed: KeyedCase, wrong: Exception, engine: str, options: str) -> str:
     """Tell a failure: what went wrong, how to replay it, the shrunk case as a script."""
 
     print(f"\nseed {keyed.case.seed}: {wrong!r:.300}", flush=True)
@@ -61,7 +67,6 @@ def told(keyed: KeyedCase, wrong: Exception, batches_max: int, engine: str) -> s
     small = shrink(keyed.case, fails)
     again = failure(KeyedCase(small, keyed.keys), engine) or wrong
     trace = "".join(traceback.format_exception(again)[-3:])
-    options = f"--forms --engine {engine} --batches {batches_max}"
     return (
         f"seed {keyed.case.seed}: {trace}\n"
         f"replay: python -m tests.oracle {options} --replay {keyed.case.seed}\n\n"

@@ -18,6 +18,7 @@ from joingraph.expressions.tree import Column
 from joingraph.reads.why import WhyPath
 from tests.bags import Row, bag, difference
 from tests.oracle.case import View
+from tests.oracle.judges import DuckJudge
 
 SMALL_MAX = 12  # rows of a view that are all asked
 Paths = Counter[str]
@@ -35,6 +36,18 @@ def check_why(graph: jg.JoinGraph, row: Row, times: int) -> Sequence[WhyPath]:
             assert shown == {repr(value)}, f"why {row}: {output.name} is {shown}"
     assert graph.why_not(row) == [], f"why not {row}, which is there"
     return paths
+
+
+def check_why_group(graph: jg.JoinGraph, row: Row, judge: DuckJudge) -> None:
+    """A row of groups has the paths of all groups that show it."""
+    grouping = judge.asked.grouping
+    assert grouping is not None
+    expected = sum(paths for each, paths in judge.with_paths() if repr(each) == repr(row))
+    found = sum(path.times for path in graph.why(row))
+    assert found == expected, f"why {row}: {found} paths, should be {expected}"
+    # A row that does not show all that it is grouped by does not say which group it is.
+    if not grouping.hidden:
+        assert graph.why_not(row) == [], f"why not {row}, which is there"
 
 
 def check_every_why(

@@ -16,7 +16,8 @@ from tests.oracle.case import Case, Column, Entry, Row, Table, View
 from tests.oracle.feeds import Feed
 from tests.oracle.fragments import over, places, residual
 from tests.oracle.generate import random_tables
-from tests.oracle.kinds import Kind
+from tests.oracle.grouped import grouped
+from tests.oracle.kinds import GROUPED_KINDS, KINDS, Kind
 from tests.oracle.views import random_view
 
 KEY = Kind("BIGINT", pa.int64(), "number", tuple(range(24)), 77, sums=True)
@@ -40,12 +41,13 @@ class KeyedCase:
         return table.create[:-1] + (f", PRIMARY KEY ({', '.join(key)}))" if key else ")")
 
 
-def keyed_case(seed: int, batches_max: int = 6) -> KeyedCase:
+def keyed_case(seed: int, batches_max: int = 6, *, only: str | None = None) -> KeyedCase:
     """Make tables with keys, a view over them that shows some, and a feed that respects them."""
-    random = Random(seed)
+    random, groups = Random(seed), only == "groups"
+    kinds = GROUPED_KINDS if groups else KINDS
     tables = [
         Table(each.name, (Column("k", KEY), *each.columns, Column("f", KEY)))
-        for each in random_tables(random, plain=random.random() < 0.3)
+        for each in random_tables(random, plain=random.random() < 0.3, kinds=kinds)
     ]
     keys = {
         table.name: ("k",) if random.random() < 0.9 else ("k", "f")
@@ -53,6 +55,8 @@ def keyed_case(seed: int, batches_max: int = 6) -> KeyedCase:
         if random.random() < 0.85
     }
     view = tied(random, showing_keys(random, random_view(random, tables, plain=False)))
+    if groups:
+        view = grouped(random, view, "duckdb", plain=False)
     feed = KeyedFeed(random, tables, view)
     feed.keys = keys
     load = feed.load()

@@ -22,7 +22,7 @@ from tests.bags import SIGNS, Row, bag, pairs
 from tests.oracle.ask import INPUTS, given
 from tests.oracle.case import Batch, Case, Entry
 from tests.oracle.forms_reading import Reader, check_partitions
-from tests.oracle.forms_why import absent_rows, check_why_not
+from tests.oracle.forms_why import absent_rows, check_why_group, check_why_not
 from tests.oracle.judges import NO_VALUE, DuckJudge
 from tests.oracle.run import Disagreement, Runner, agree, check_changes, compare
 
@@ -169,23 +169,13 @@ class GroupsRunner(Runner):
             if self.chance(0.2):
                 check_partitions(graph, rows, self.random)
             if rows and self.chance(0.5):
-                self.check_why(graph, self.random.choice(rows))
+                judge = self.model.judges[0]
+                assert isinstance(judge, DuckJudge)
+                check_why_group(graph, self.random.choice(rows), judge)
             for row in absent_rows(rows, self.random, 1) if self.chance(0.3) else ():
                 check_why_not(graph, row)
         except AssertionError as error:
             raise Disagreement(f"{where}: {error}") from error
-
-    def check_why(self, graph: jg.JoinGraph, row: Row) -> None:
-        """A row has the paths of all groups that show it."""
-        judge = self.model.judges[0]
-        assert isinstance(judge, DuckJudge)
-        expected = sum(paths for each, paths in judge.with_paths() if repr(each) == repr(row))
-        found = sum(path.times for path in graph.why(row))
-        assert found == expected, f"why {row}: {found} paths, should be {expected}"
-        grouping = self.case.view.grouping
-        # A row that does not show all that it is grouped by does not say which group it is.
-        if grouping is not None and not grouping.hidden:
-            assert graph.why_not(row) == [], f"why not {row}, which is there"
 
     def check_order(self, graph: jg.JoinGraph, rows: list[Row]) -> None:
         """The view is read in the order that it asks for: the greatest first, NULLs last."""

@@ -68,7 +68,9 @@ def with_having(random: Random, draw: Draw, grouping: Grouping) -> Grouping:
 def with_order(random: Random, grouping: Grouping) -> Grouping:
     """Read some views in the order of an aggregate."""
     plain = [
-        at for at, use in enumerate(grouping.uses) if use.value[0] in ("decimal", "total", "bigint")
+        at
+        for at, use in enumerate(grouping.uses)
+        if use.value[0] in ("decimal", "total", "bigint") or use.asked.sql.startswith("count")
     ]
     if not plain or random.random() > 0.2:
         return grouping
@@ -205,9 +207,10 @@ class Draw:
         return listed(f"{name}({one.sql}, {two.sql})", both, *value)
 
     def truth(self) -> Use | None:
-        """Draw BOOL_AND or BOOL_OR of a condition."""
+        """Draw an aggregate of a condition."""
         test = condition(self.random, self.sight)
-        return plainly(f"{self.random.choice(('bool_and', 'bool_or'))}({test.sql})", test)
+        name = self.random.choice(("bool_and", "bool_or", "count_if"))
+        return plainly(f"{name}({test.sql})", test, "decimal" if name == "count_if" else "as_it_is")
 
     def array(self) -> Use | None:
         """Draw a list of values in order."""
@@ -229,11 +232,12 @@ class Draw:
         number, q = self.number(), self.random.choice(QUANTILES)
         if number is None:
             return None
-        text = self.random.choice(("quantile_disc({0}, {1})", "quantile_cont({0}, {1})"))
-        asked = text.format(number.sql, q)
-        if "disc" in text:
-            return plainly(asked, number)
-        return listed(asked, number, "quantile", q)
+        match self.random.choice(("disc", "cont", "median")):
+            case "median":
+                return listed(f"median({number.sql})", number, "quantile", "0.5")
+            case "cont":
+                return listed(f"quantile_cont({number.sql}, {q})", number, "quantile", q)
+        return plainly(f"quantile_disc({number.sql}, {q})", number)
 
     def best_by(self) -> Use | None:
         """Draw the value of the row with the least or the greatest other value."""

@@ -188,14 +188,18 @@ class Draw:
     def average(self) -> Use | None:
         """Draw AVG of integers."""
         number = self.number()
-        return number and listed(f"avg({number.sql})", number, "total", "count")
+        if number is None:
+            return None
+        return listed(f"avg({number.sql})", number, "total", "count")
 
     def spread(self) -> Use | None:
         """Draw a variance, or its root."""
         number = self.number()
         name, power = self.random.choice((("var", "square"), ("stddev", "root")))
         kind, less = self.random.choice((("pop", "0"), ("samp", "1")))
-        return number and listed(f"{name}_{kind}({number.sql})", number, "variance", less, power)
+        if number is None:
+            return None
+        return listed(f"{name}_{kind}({number.sql})", number, "variance", less, power)
 
     def pair(self) -> Use | None:
         """Draw an aggregate of two columns."""
@@ -216,7 +220,9 @@ class Draw:
         """Draw a list of values in order."""
         number = self.number()
         distinct = "DISTINCT " * (self.random.random() < 0.4)
-        return number and plainly(f"list({distinct}{number.sql} ORDER BY {number.sql})", number)
+        if number is None:
+            return None
+        return plainly(f"list({distinct}{number.sql} ORDER BY {number.sql})", number)
 
     def joined(self) -> Use | None:
         """Draw a list of texts in one."""

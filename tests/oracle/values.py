@@ -98,10 +98,11 @@ def moments(rows: Sequence[Mapping[str, Any]] | None) -> tuple[int, Fraction, Fr
     """Count pairs without NULL; give their sums of squares and of products about the means."""
     pairs = [(row["y"], row["x"]) for row in rows or () if None not in (row["y"], row["x"])]
     ys, xs = [Fraction(y) for y, _ in pairs], [Fraction(x) for _, x in pairs]
-    count = len(pairs)
-    y, x = (sum(each, Fraction()) / max(count, 1) for each in (ys, xs))
+    y, x = (sum(each, Fraction()) / max(len(pairs), 1) for each in (ys, xs))
     yx = sum(((a - y) * (b - x) for a, b in zip(ys, xs, strict=True)), Fraction())
-    return count, yx, *(sum(((a - m) ** 2 for a in of), Fraction()) for of, m in ((ys, y), (xs, x)))
+    yy = sum(((each - y) ** 2 for each in ys), Fraction())
+    xx = sum(((each - x) ** 2 for each in xs), Fraction())
+    return len(pairs), yx, yy, xx
 
 
 def correlation(rows: Sequence[Mapping[str, Any]] | None) -> float | None:

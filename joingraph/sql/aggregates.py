@@ -53,6 +53,9 @@ def is_aggregate(node: exp.Expr, dialect: str) -> bool:
         return is_aggregate(node.this, dialect)
     if isinstance(node, exp.Anonymous):
         return registry.is_aggregate(node.name.upper(), dialect)
+    if isinstance(node, exp.Any):  # of a condition, in Spark; beside a comparison it is another
+        is_alone = isinstance(node.this, exp.Paren) and not isinstance(node.parent, exp.Predicate)
+        return is_alone and registry.is_aggregate("ANY", dialect)
     return isinstance(node, exp.AggFunc)
 
 
@@ -75,6 +78,8 @@ def written(node: exp.Expr, dialect: str) -> Written:
             return _sorted(node, dialect)
         case exp.IgnoreNulls() | exp.RespectNulls():
             return written(node.this, dialect)
+        case exp.Any():
+            return Written(node, "ANY", [node.this.this])
         case exp.Func() if not isinstance(node, exp.Anonymous):
             return _function(node, dialect)
         case _:

@@ -22,8 +22,9 @@ from tests import ENGINES, LOOKAHEADS, first
 from tests.bags import bag
 from tests.oracle.__main__ import main
 from tests.oracle.case import Entry
-from tests.oracle.generate import case, drawn
+from tests.oracle.generate import case, drawn, drawn_groups
 from tests.oracle.run import BY_CALL, TOGETHER, Disagreement, Runner
+from tests.oracle.run_groups import GroupsRunner
 from tests.oracle.search import search
 
 CASES = 2000
@@ -68,6 +69,7 @@ def test_cases_that_hypothesis_builds_agree_too(examples: int) -> None:
     @given(st.randoms(use_true_random=False))
     def agrees(random: Random) -> None:
         Runner(drawn(random, seed=0)).run()
+        GroupsRunner(drawn_groups(random, seed=0), together=True).run()
 
     agrees()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import joingraph as jg
 from joingraph.common.errors import DiffError
 from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.graph.compiled import fields
@@ -227,3 +228,20 @@ def test_flags_that_traversals_set_lose_no_row(name: str, own_kernels: bool) -> 
         twins.apply(batches.batch(size))
         most = max(most, dead_entries(twins.compiled))
     assert most > 0, "some entry was laid dead"
+
+
+@pytest.mark.parametrize("lookahead", ["none", "local", "global", "exact"])
+def test_a_side_that_sums_up_to_nothing_makes_no_row(lookahead: str) -> None:
+    view = jg.View(
+        "SELECT a.u AS k, b.u AS w FROM t AS a CROSS JOIN t AS b JOIN t AS c ON c.z = a.x",
+        {"t": "CREATE TABLE t (z INT, u INT, x INT)"},
+    )
+    graph = jg.JoinGraph(view, lookahead=lookahead)
+    graph.compile()
+    for row in [(1, 0, 0), (0, 0, 1), (0, 0, 2)]:
+        graph.insert("t", [row])
+    diff = graph.update("t", [(0, 0, 2)], [(0, 1, 2)])
+    assert diff.rows() == [
+        ("update_preimage", (0, 0), 3),
+        ("update_postimage", (0, 1), 3),
+    ]

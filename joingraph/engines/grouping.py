@@ -282,7 +282,7 @@ class GroupingEngine:
         keys = self.grouping.values[: self.grouping.keys]
         shown = {each.value: at for at, each in enumerate(self.definition.output)}
         if any(key not in shown for key in keys):
-            return [NoGroup()]
+            return [] if self.groups_of().keys_of(asked.words) else [NoGroup()]
         key = tuple(asked.words[shown[each]] for each in keys)
         groups = self.groups_of(asked.conditions)
         values = groups.values_of(key)

@@ -37,6 +37,7 @@ from joingraph.graph.compiled.fields import (
     LEAF,
     LOCAL,
     NODE,
+    NONE,
     OP_WORDS,
     VERTEX_WORDS,
 )
@@ -203,12 +204,12 @@ class Writer:
             self.say(f"k{vertex}_{word} = ld(r{vertex}, {word})")
 
     def weigh(self, step: Weigh) -> None:
-        """Multiply the weight by what a side sums up to; only the exact look-ahead rules 0 out."""
+        """Multiply the weight by what a side sums up to; only some look-ahead rules 0 out."""
         self.varies = self.varies or self.depth > 1
         before, self.weight = self.weight, f"weight_{step.enter.alias}"
         is_count = self.layout.aliases[step.enter.alias].kind < EDGE
         self.say(f"{self.weight} = {before} * {self.sum(step)}")
-        if not is_count and self.lookahead != EXACT:
+        if self.lookahead == NONE or (not is_count and self.lookahead != EXACT):
             self.say(f"if {self.weight}:")
             self.depth += 1
 

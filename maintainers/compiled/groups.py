@@ -34,14 +34,6 @@ def is_zero(of: int, words: int) -> bool:
 
 
 @small
-def note_bits(term: int, low: int, high: int) -> None:
-    """Note which bits the values of a term have, by which it is known what sums may need."""
-    sign = high >> 63
-    sto(term, f.T_LOW, ld(term, f.T_LOW) | (low ^ sign))
-    sto(term, f.T_HIGH, ld(term, f.T_HIGH) | (high ^ sign))
-
-
-@small
 def add_sums(to: int, vector: int, sizes: int, parts: int) -> None:
     """Add sums to sums."""
     for part in range(parts):

@@ -43,7 +43,6 @@ from joingraph.maintainers.compiled.groups import (
     end_batch,
     group_of,
     is_zero,
-    note_bits,
     number_row,
     numbered,
     touch,
@@ -190,9 +189,8 @@ def multiply(st: int, to: int, words: int, term: int) -> None:
         return
     if words == 1:
         sto(to, 0, ld(to, 0) * low)
-        return
-    mul128(to, low, high)
-    note_bits(term, low, high)
+    else:
+        mul128(to, low, high)
 
 
 @kernel

@@ -34,12 +34,10 @@ from joingraph.graph.compiled.fields import (
     GROUPS_WORDS,
     LEAF,
     N_BLOCK,
-    N_TERMS,
     NODE,
     NULL_WORD,
     OP_WORDS,
     TELL_WORDS,
-    TERM_WORDS,
 )
 from joingraph.graph.compiled.layout import Link, Seat
 from joingraph.graph.compiled.memory.group_layout import GroupLayout
@@ -245,9 +243,6 @@ class Teller(Writer):
         self.say(f"{name}, {name}_h = {name}_0, {high}")
         if nullable:
             self.say(f"if not ({test}):", f"    {name}, {name}_h = 0, 0")
-        number = sum(len(each) for each in own[:part]) + place
-        terms = f"ld(gd, {self.tell_word(alias, N_TERMS)}) + {number * TERM_WORDS * 8}"
-        self.say(f"note_bits({terms}, {name}, {name}_h)")
         return Sum(name, f"{name}_h")
 
     def product(self, name: str, factors: Sequence[Sum]) -> Sum:

@@ -9,12 +9,13 @@ No joined row is made. Groups follow from the rows: what cannot be kept up is ma
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from joingraph.common.errors import CorruptGraph, LimitError
+from joingraph.common.errors import CorruptGraph
 from joingraph.engines.codegen.install import Plugs, Write
 from joingraph.engines.codegen.paths import write_ahead
 from joingraph.engines.codegen.telling import write_telling, write_telling_inserts
@@ -22,17 +23,19 @@ from joingraph.engines.compiled.batches import MODES, Run
 from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.engines.contract import Applied, Blocks, Ready
 from joingraph.engines.grouping import GroupingEngine, nothing_applied
+from joingraph.filters.compiled.rows_to_ops import Feed
 from joingraph.generators.compiled.reads.group_diffs import GroupDiffs
 from joingraph.generators.compiled.reads.group_table import GroupTable
 from joingraph.generators.groups import Groups
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.layout import Layout, lay_out
 from joingraph.graph.compiled.memory.group_layout import GroupLayout
-from joingraph.graph.compiled.memory.groups import NOTES, GroupMemory, path_bits
+from joingraph.graph.compiled.memory.groups import NOTES, GroupMemory
 from joingraph.graph.compiled.memory.path_blocks import Paths
 from joingraph.graph.compiled.memory.path_blocks import joined as put_together
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.memory.state import GraphMemory
+from joingraph.graph.compiled.memory.sum_bits import SumBits
 from joingraph.maintainers.compiled.groups import end_batch
 from joingraph.maintainers.compiled.messages import make_groups
 from joingraph.plan.messages import Messages
@@ -45,6 +48,10 @@ from joingraph.view_diffs.factorised import Factorised
 from joingraph.view_diffs.view_diff import DiffRows, Fold
 
 NARROW_BITS, WIDE_BITS = 62, 126  # of sums that surely do not wrap
+
+
+class TooWideError(Exception):
+    """Sums may need more bits than are kept; nothing was changed."""
 
 
 class TellingEngine(CompiledEngine):
@@ -63,6 +70,8 @@ class TellingEngine(CompiledEngine):
         self.plugs = Plugs(self.layout, MODES[lookahead], self.memory, self._writers())
         self.memory.words[f.LIMIT] = NOTES
         self.groups: GroupMemory | None = None
+        self.bits = SumBits(plan, messages, self.memory)
+        self.tells = True
         self.noted: GroupDiffs | None = None  # what the last batch did to groups
 
     def _lay_out(self, plan: Plan, *, exact: bool) -> Layout:
@@ -106,7 +115,11 @@ class TellingEngine(CompiledEngine):
         """Make the groups of all rows, where they are not known, to keep them over so many ops."""
         if self.memory.words[f.GROUPS]:
             return
-        wide |= path_bits(self.memory, ops) > NARROW_BITS
+        for alias in self.bits.aliases():
+            for piece in self.starts.everyone(alias):
+                self.bits.note(alias, self.walker.row_words(piece, alias))
+        self._check_bits(ops)
+        wide |= self.bits.of_paths(ops) > NARROW_BITS
         if wide:
             self.plugs.forgo()
         at = GroupLayout(self.plan, self.layout, self.messages, wide)
@@ -115,12 +128,33 @@ class TellingEngine(CompiledEngine):
         tells = np.array(made.tells_in_order(), np.int64)
         make_groups(self.memory.st, made.gd, tells, *made.root_meet())
 
+    def _fed(self, entries: Sequence[Entry]) -> Feed:
+        """Filter a batch, and look whether sums can be kept over it; nothing is changed yet."""
+        feed = super()._fed(entries)
+        if self.memory.words[f.GROUPS]:
+            for part in feed.parts:
+                self.bits.note(part.alias, part.matrix)
+            self._check_bits(feed.rows)
+        return feed
+
+    def _check_bits(self, ops: int) -> None:
+        """Raise TooWideError if sums might wrap after so many ops."""
+        if self.bits.of_values() + self.bits.of_paths(ops) > WIDE_BITS:
+            raise TooWideError
+
+    def stop_telling(self) -> None:
+        """Make view diffs of the joined rows from here on: sums may be too wide."""
+        self.forget_groups()
+        self.plugs.forgo()
+        self.memory.words[f.LIMIT] = f.BLOCK_LIMIT
+        self.tells = False
+
     def make_room(self, ops: int) -> None:
         """Make room in the regions for so many ops, or refuse them."""
         super().make_room(ops)
         if self.groups is None:
             return
-        if not self.groups.at.wide and path_bits(self.memory, ops) > NARROW_BITS:
+        if not self.groups.at.wide and self.bits.of_paths(ops) > NARROW_BITS:
             self.forget_groups()
             self.know_groups(ops)
         self.groups.make_room(ops)
@@ -133,6 +167,8 @@ class TellingEngine(CompiledEngine):
 
     def _block(self) -> Paths:
         """Take the notes of a block: a column each."""
+        if not self.tells:
+            return super()._block()
         assert self.groups is not None, "only groups make notes"
         rows, one = int(self.memory.words[f.ROWS]), np.zeros(1, np.int64)
         self.groups.words[f.G_SERIAL] += rows
@@ -144,16 +180,12 @@ class TellingEngine(CompiledEngine):
 
     def _changes(self, ops: Words, parts: list[Paths]) -> tuple[DiffRows, Fold | None]:
         """Make view diffs of the notes."""
+        if not self.tells:
+            return super()._changes(ops, parts)
         self.noted = None
         if not parts:
             return Groups(self.definition).diff_rows([]), None
         table = self.table
-        bits = table.memory.value_bits() + path_bits(self.memory)
-        if bits > WIDE_BITS:
-            raise LimitError(
-                f"the sums of {self.definition.name} may need {bits} bits, and {WIDE_BITS} are"
-                " kept; nothing was applied: CAST the values to a type that is narrower"
-            )
         columns = put_together(parts, table.memory.at.note_columns).words
         self.noted = noted = GroupDiffs(table, columns)
         if not noted.always_answer:
@@ -195,16 +227,20 @@ class CompiledGroups(GroupingEngine):
         self.telling.drain(entries, consumer)
 
     @property
-    def groups(self) -> GroupTable:  # type: ignore[override]
+    def groups(self) -> Any:  # what reads groups, by messages or of the joined rows
         """The groups, made of the joined rows where they are not known."""
-        return self.telling.table
+        if self.is_told():
+            return self.telling.table
+        return super().groups
 
-    def load(self, entries: Sequence[Entry], *, check: bool = True) -> None:
-        """Insert rows without making view diffs; a group must have a value afterwards."""
-        self.rows.load(entries, check=check)
-        if check:
-            with nothing_applied():
-                self.groups.all_shown()
+    def is_told(self) -> bool:
+        """True if groups are kept by messages; where sums are too wide, they no longer are."""
+        if self.telling.tells:
+            try:
+                self.telling.know_groups()
+            except TooWideError:
+                self.telling.stop_telling()
+        return self.telling.tells
 
     def apply(
         self,
@@ -216,56 +252,91 @@ class CompiledGroups(GroupingEngine):
         ready: Ready | None = None,
     ) -> Applied:
         """Apply a batch; after an exception, `undo` takes back what was done of it."""
-        self._know(wanted=generate)
-        return self.rows.apply(entries, skip=skip, generate=generate, silent=silent, ready=ready)
+        if self._is_told(wanted=generate):
+            with suppress(TooWideError):
+                return self.rows.apply(entries, skip=skip, generate=generate, ready=ready)
+            self.telling.stop_telling()
+        return super().apply(entries, skip=skip, generate=generate, silent=silent, ready=ready)
 
     def factorise(
         self, entries: Sequence[Entry], *, skip: bool
     ) -> tuple[Factorised, list[Refused]]:
         """Apply a batch; give its deltas, each with the list of its groups."""
+        if not self.is_told():
+            return super().factorise(entries, skip=skip)
         deltas = self.deltas
         applied = self.apply(entries, skip=skip, generate=True)
+        if not self.telling.tells:
+            self.undo()
+            return super().factorise(entries, skip=skip)
         noted = self.telling.noted
         found = deltas.of_groups({} if noted is None else noted.changed_groups())
         return FactorisedDeltas.of(found), applied.refused
 
+    def missing(self, entries: Sequence[Entry]) -> list[Refused]:
+        """Name the diffs of a batch that remove a row which is not there; change nothing."""
+        with suppress(TooWideError):
+            return super().missing(entries)
+        self.telling.stop_telling()
+        return super().missing(entries)
+
+    def fanout(self, entries: Sequence[Entry], *, skip: bool) -> tuple[int, bool, list[Refused]]:
+        """Bound the rows of a batch's view diffs."""
+        with suppress(TooWideError):
+            return super().fanout(entries, skip=skip)
+        self.telling.stop_telling()
+        return super().fanout(entries, skip=skip)
+
     def known_groups(self) -> int | None:
         """Return how many groups there are, if that is known."""
+        if not self.telling.tells:
+            return super().known_groups()
         known = self.telling.groups
         return None if known is None else len(self.groups.everyone().sums)
 
     def expire(self, conditions: Conditions, *, generate: bool) -> DiffRows | Deltas:
         """Delete all base rows that meet the conditions, in every alias named; give view diffs."""
-        self._know(wanted=generate)
-        return self.rows.expire(conditions, generate=generate)
+        if self._is_told(wanted=generate):
+            return self.rows.expire(conditions, generate=generate)
+        return super().expire(conditions, generate=generate)
 
-    def _know(self, *, wanted: bool) -> None:
-        """Have groups before a batch that tells what it does to them; no other keeps them up."""
-        if wanted:
-            self.telling.know_groups()
-        else:
+    def _is_told(self, *, wanted: bool) -> bool:
+        """True if a batch tells what it does to groups; without view diffs none keeps them up."""
+        if not wanted:
             self.telling.forget_groups()
+        return self.is_told() if wanted else self.telling.tells
 
     def keep(self) -> None:
         """Keep what was done so far: `undo` does not reach behind it."""
-        self.rows.keep()
+        if self.telling.tells:
+            self.rows.keep()
+        else:
+            super().keep()
 
     def undo(self) -> None:
         """Take back what the last call did that changes the graph."""
-        self.rows.undo()
+        if self.telling.tells:
+            self.rows.undo()
+        else:
+            super().undo()
 
     def restore(self, blocks: Blocks) -> None:
         """Bring an empty graph to what was written."""
-        self.rows.restore(blocks)
+        super().restore(blocks)
 
     def stats(self) -> dict[str, Any]:
         """Return the size of the joined rows' graph, how many groups there are, and their size."""
+        if not self.is_told():
+            return super().stats()
         groups = self.groups
         count = len(groups.everyone().sums)
         return {**self.rows.stats(), "groups": count, "group_bytes": groups.memory.bytes()}
 
     def check(self) -> None:
         """Recompute every invariant, and every message and group, or raise CorruptGraph."""
+        if not self.is_told():
+            super().check()
+            return
         self.rows.check()
         kept, wide = self.groups.memory.told(), self.groups.memory.at.wide
         self.telling.forget_groups()

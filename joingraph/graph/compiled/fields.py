@@ -139,7 +139,7 @@ M_TOP, M_TOP_LINK, M_VECTOR = 5, 6, 7
 MEET_WORDS = 8
 # size of a part: where it lies among the words of all, and how many they are
 SIZE_WORDS = 2
-# term: what is taken of a value, where it lies, whether it may be NULL; bits that values had
-T_KIND, T_SOURCE, T_WORD, T_NULLABLE, T_LOW, T_HIGH = 0, 1, 2, 3, 4, 5
-TERM_WORDS = 6
+# term: what is taken of a value, where it lies, and whether it may be NULL
+T_KIND, T_SOURCE, T_WORD, T_NULLABLE = 0, 1, 2, 3
+TERM_WORDS = 4
 VALUE, WIDE_VALUE, KNOWN, TRUE = 0, 1, 2, 3

@@ -138,28 +138,9 @@ class GroupMemory(RecordTable):
         self.area.prepare(ops, self.needed)
         self.finish_move()
 
-    def value_bits(self) -> int:
-        """Bound how many bits the values have of which the products are added, as seen so far."""
-        bits = dict[Term, int]()
-        for number, told in enumerate(self.messages.tells):
-            at = f.GROUPS_WORDS + number * f.TELL_WORDS + f.N_TERMS
-            first = (int(self.words[at]) - self.gd) // 8
-            terms = [term for part in told.own for term in part]
-            for place, term in enumerate(terms):
-                low, high = self.words[first + place * f.TERM_WORDS :][f.T_LOW : f.T_HIGH + 1]
-                seen = (int(high) << 64) + (int(low) & (1 << 64) - 1)
-                bits[term] = max(bits.get(term, 0), seen.bit_length())
-        return max(sum(bits[term] for term in part) for part in self.messages.sums)
-
     def bytes(self) -> int:
         """Return how many bytes groups and messages take."""
         return sum(size for _, size in self.used())
-
-
-def path_bits(memory: GraphMemory, ops: int = 0) -> int:
-    """Bound the bits of the number of paths, after so many ops at most."""
-    aliases = range(len(memory.layout.aliases))
-    return sum((int(memory.alias(at)[f.A_ROWS]) + ops).bit_length() for at in aliases)
 
 
 class Description:
@@ -238,7 +219,7 @@ class Description:
         if len(places) > 1 and term.kind == "value":
             kind = f.WIDE_VALUE
         source, word = places[-1 if term.kind == "known" else 0]
-        return [kind, source, word, int(term.slot.vertex is None), 0, 0]
+        return [kind, source, word, int(term.slot.vertex is None)]
 
     def describe_meet(self, number: int) -> None:
         """Write what a vertex is told."""

@@ -1,0 +1,61 @@
+"""How many bits sums may need, bounded by the rows there are and the values that came.
+
+paths    the product of all aliases' rows       values   the largest of each, multiplied
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.layout import row_places
+from joingraph.graph.compiled.memory.reserved import Words
+from joingraph.graph.compiled.memory.state import GraphMemory
+from joingraph.plan.messages import Messages, Part
+from joingraph.plan.model import Plan
+
+
+class SumBits:
+    """The bits that values of each term had, in the rows of words that came."""
+
+    def __init__(self, plan: Plan, messages: Messages, memory: GraphMemory) -> None:
+        self.memory, self.sums = memory, messages.sums
+        terms = {term for part in messages.sums for term in part if term.kind == "value"}
+        aliases = memory.layout.aliases
+        self.places = {
+            term: row_places(plan, aliases[term.slot.alias], term.slot) for term in terms
+        }
+        self.of = dict.fromkeys(terms, 0)
+
+    def note(self, alias: int, rows: Words) -> None:
+        """Look at rows that come to an alias."""
+        for term, places in self.places.items():
+            if term.slot.alias == alias and len(rows):
+                self.of[term] = max(self.of[term], bits_of([rows[:, at] for at in places]))
+
+    def of_values(self) -> int:
+        """Bound the bits of the products of values of which sums are made."""
+        return max(map(self.of_part, self.sums))
+
+    def of_part(self, part: Part) -> int:
+        """Bound the bits of a product."""
+        return sum(self.of[term] for term in part if term.kind == "value")
+
+    def of_paths(self, ops: int = 0) -> int:
+        """Bound the bits of the number of paths, after so many ops at most."""
+        aliases = range(len(self.memory.layout.aliases))
+        return sum((int(self.memory.alias(at)[f.A_ROWS]) + ops).bit_length() for at in aliases)
+
+    def aliases(self) -> list[int]:
+        """List the aliases whose values are added."""
+        return sorted({term.slot.alias for term in self.places})
+
+
+def bits_of(words: Sequence[Words]) -> int:
+    """Return how many bits the largest of some integers has, of one word or two; NULL has none."""
+    *lower, last = words
+    known = last != f.NULL_WORD
+    magnitude = int(np.bitwise_or.reduce(np.where(known, last ^ (last >> 63), 0)))
+    return magnitude.bit_length() + 64 * len(lower)

@@ -128,7 +128,7 @@ class GroupingEngine:
             return Groups(self.definition).diff_rows([])
         with nothing_applied():
             touched = list(groups.absorb(changes.table))
-        found = groups.diff_rows(touched)
+            found = groups.diff_rows(touched)
         if self._absorbed is not None:
             self._absorbed.append(changes.table)
         self._groups = groups

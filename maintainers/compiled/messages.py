@@ -13,7 +13,7 @@ adds values: insert and delete cancel exactly.
 A row of a root that is an alias has the number of its group, found when the row is linked.
 
 In: an alias' descriptor and a row whose vertex values are bound; plan/messages.py says who tells
-whom, graph/compiled/memory/groups.py where that lies.
+whom, graph/compiled/groups/group_memory.py where that lies.
 """
 
 from __future__ import annotations

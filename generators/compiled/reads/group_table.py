@@ -20,7 +20,7 @@ from joingraph.expressions.types import words_of
 from joingraph.expressions.words import Word, normal, to_words
 from joingraph.generators.groups import At, Groups, Shown, Values
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.memory.groups import GroupMemory
+from joingraph.graph.compiled.groups.group_memory import GroupMemory
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.values.string_pool import Interner
 from joingraph.graph.compiled.values.words import from_words

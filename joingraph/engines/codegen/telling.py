@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from joingraph.engines.codegen.link import Linker
 from joingraph.engines.codegen.module_text import HEAD_OF_GROUPS, INSERTS, NOTE, PATHS
 from joingraph.engines.codegen.paths import Writer
 from joingraph.engines.codegen.prefetch import AheadOfInserts
+from joingraph.engines.codegen.sums import ONE, Sum, write_product
 from joingraph.graph.compiled.fields import (
     AHEAD_RECORD,
     AHEAD_SLOT,
@@ -39,24 +39,9 @@ from joingraph.graph.compiled.fields import (
     OP_WORDS,
     TELL_WORDS,
 )
+from joingraph.graph.compiled.groups.group_layout import GroupLayout
 from joingraph.graph.compiled.layout import Link, Seat
-from joingraph.graph.compiled.memory.group_layout import GroupLayout
 from joingraph.plan.messages import Term
-
-
-class Sum(NamedTuple):
-    """What holds a sum: one variable, or two."""
-
-    low: str
-    high: str | None = None
-
-    @property
-    def upper(self) -> str:
-        """What holds the high word."""
-        return self.high or f"({self.low} >> 63)"
-
-
-ONE = Sum("1")
 
 
 def write_telling(groups: GroupLayout, lookahead: int, alias: int) -> str:
@@ -217,7 +202,7 @@ class Teller(Writer):
         for part, own in enumerate(told.own):
             factors = [of[told.below[part][at]] for at, of in enumerate(below)]
             factors += [self.taken(alias, part, place, words) for place in range(len(own))]
-            found.append(self.product(f"d{alias}_{part}", [weight, *factors]))
+            found.append(write_product(self.say, f"d{alias}_{part}", [weight, *factors]))
         return found
 
     def taken(self, alias: int, part: int, place: int, words: dict[int, str]) -> Sum:
@@ -245,20 +230,6 @@ class Teller(Writer):
             self.say(f"if not ({test}):", f"    {name}, {name}_h = 0, 0")
         return Sum(name, f"{name}_h")
 
-    def product(self, name: str, factors: Sequence[Sum]) -> Sum:
-        """Write a product of sums, whose name it gets."""
-        some = [each for each in factors if each != ONE] or [ONE]
-        if all(each.high is None for each in some):
-            self.say(f"{name} = {' * '.join(each.low for each in some)}")
-            return Sum(name)
-        found = some[0]
-        low, high = f"{name}_l", f"{name}_h"
-        self.say(f"{low}, {high} = {found.low}, {found.upper}")
-        for each in some[1:]:
-            upper = f"multiply_high({low}, {each.low}) + {low} * {each.upper} + {high} * {each.low}"
-            self.say(f"{high} = {upper}", f"{low} = {low} * {each.low}")
-        return Sum(low, high)
-
     def met(self, vertex: int, teller: int | None, change: Sequence[Sum]) -> list[Sum]:
         """Write what a value is told, part by part; if by no path, what follows is left out.
 
@@ -270,7 +241,7 @@ class Teller(Writer):
                 change[pick] if side == teller else self.message(vertex, side, pick)
                 for side, pick in zip(meet.sides, picks, strict=True)
             ]
-            found.append(self.product(f"e{vertex}_{part}", factors or [ONE]))
+            found.append(write_product(self.say, f"e{vertex}_{part}", factors or [ONE]))
             if part == 0 and len(meet.sides) > (teller is not None):
                 test = f"{found[0].low} | {found[0].upper}" if found[0].high else found[0].low
                 self.say(f"if {test}:")

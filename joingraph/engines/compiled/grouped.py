@@ -28,14 +28,14 @@ from joingraph.generators.compiled.reads.group_diffs import GroupDiffs
 from joingraph.generators.compiled.reads.group_table import GroupTable
 from joingraph.generators.groups import Groups
 from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.groups.group_layout import GroupLayout
+from joingraph.graph.compiled.groups.group_memory import NOTES, GroupMemory
+from joingraph.graph.compiled.groups.sum_bits import SumBits
 from joingraph.graph.compiled.layout import Layout, lay_out
-from joingraph.graph.compiled.memory.group_layout import GroupLayout
-from joingraph.graph.compiled.memory.groups import NOTES, GroupMemory
 from joingraph.graph.compiled.memory.path_blocks import Paths
 from joingraph.graph.compiled.memory.path_blocks import joined as put_together
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.memory.state import GraphMemory
-from joingraph.graph.compiled.memory.sum_bits import SumBits
 from joingraph.maintainers.compiled.groups import end_batch
 from joingraph.maintainers.compiled.messages import make_groups
 from joingraph.plan.messages import Messages

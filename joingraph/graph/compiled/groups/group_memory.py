@@ -2,7 +2,7 @@
 
     table      | key words | sums | note | rows |                      as vertex values are kept
     blocks     a side's sums by the id of the value that it tells      | 2, 13 | 1, 4 | ...
-    notes      [diff, number] [key words] [sums before] [sums now]     by column; a block that is taken
+    notes      [diff, number] [key words] [sums before] [sums now]     by column
 
 All follows from the rows that are joined: it is made anew whenever that is simpler.
 """
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.memory.group_layout import GroupLayout
+from joingraph.graph.compiled.groups.group_layout import GroupLayout
 from joingraph.graph.compiled.memory.reserved import Words, reserve
 from joingraph.graph.compiled.memory.state import HEAP_WORDS, RECORD_WORDS, GraphMemory
 from joingraph.graph.compiled.memory.tables import Bytes, RecordTable, grown, slots_of

@@ -1,1 +1,0 @@
-"""Bags of values, ordered, of many owners in one tree."""

@@ -1,0 +1,1 @@
+"""Groups in flat memory: where they lie, how wide sums are, ordered bags."""

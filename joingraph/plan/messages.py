@@ -23,9 +23,13 @@ import pyarrow as pa
 from joingraph.aggregates.registry import aggregate
 from joingraph.aggregates.sums import Kind, Linear
 from joingraph.expressions.tree import Expression, Literal
-from joingraph.expressions.types import INTEGERS
+from joingraph.expressions.types import INTEGERS, words_of
 from joingraph.plan.model import Plan, Slot
 from joingraph.sql.definition import Grouping, Use
+
+# Types whose words are their values; those whose words have their order; and decimals.
+SUMMED = tuple(each for each in INTEGERS if each != pa.uint64())
+ORDERED = (*SUMMED, pa.bool_(), pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"))
 
 
 class Term(NamedTuple):
@@ -45,6 +49,14 @@ class Read(NamedTuple):
 
     sum: int
     times: int
+
+
+class Best(NamedTuple):
+    """The least or the greatest of a kept value, of which a side tells only that one."""
+
+    slot: Slot
+    type: pa.DataType
+    is_greatest: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +99,10 @@ class Messages:
     meets: tuple[Meet, ...]
     keys: tuple[Slot, ...]
     sums: tuple[Part, ...]
-    reads: tuple[tuple[Read, ...], ...]
+    reads: tuple[tuple[Read, ...] | int, ...]  # a number is that of a best value
+    bests: tuple[Best, ...]
+    carried: tuple[tuple[int, ...], ...]  # by alias: the best values that it tells
+    is_set: bool  # nothing is counted: a side tells only that it is there
 
     @property
     def root_vertex(self) -> int:
@@ -104,35 +119,53 @@ def homes_of(plan: Plan) -> list[tuple[int, ...]]:
 def messages_of(plan: Plan, grouping: Grouping) -> Messages | None:
     """Return how a view's sums travel; None: its groups need the joined rows."""
     keys = [slot_of(plan, output.value) for output in grouping.joined.output[: grouping.keys]]
-    uses = [monomials_of(plan, grouping, use) for use in grouping.uses]
+    uses = [
+        monomials_of(plan, grouping, use) or best_of(plan, grouping, use) for use in grouping.uses
+    ]
     known_keys = [key for key in keys if key is not None]
     known_uses = [use for use in uses if use is not None]
     if plan.residuals or len(known_keys) < len(keys) or len(known_uses) < len(uses):
         return None
     sums: dict[Part, int] = {PATHS: 0}
+    bests: dict[Best, int] = {}
     reads = tuple(
-        tuple(Read(sums.setdefault(part, len(sums)), times) for part, times in use)
+        bests.setdefault(use, len(bests))
+        if isinstance(use, Best)
+        else tuple(Read(sums.setdefault(part, len(sums)), times) for part, times in use)
         for use in known_uses
     )
-    tree = tree_of(plan, known_keys)
+    tree = tree_of(plan, known_keys, tuple(bests))
     if tree is None:
         return None
     tells = tuple(tree.tell(alias, tuple(sums)) for alias in range(len(plan.aliases)))
     meets = tuple(tree.meet(vertex, tuple(sums)) for vertex in range(tree.vertices))
-    return Messages(tree.root, tree.order, tells, meets, tuple(known_keys), tuple(sums), reads)
+    within = [set(tree.within(alias)) for alias in range(len(plan.aliases))]
+    carried = tuple(
+        tuple(at for at, best in enumerate(bests) if best.slot.alias in each) for each in within
+    )
+    is_set = all(isinstance(use, Best) for use in known_uses)
+    counted = (tuple(known_keys), tuple(sums), reads, tuple(bests), carried, is_set)
+    return Messages(tree.root, tree.order, tells, meets, *counted)
 
 
-def tree_of(plan: Plan, keys: Sequence[Slot]) -> Tree | None:
+def tree_of(plan: Plan, keys: Sequence[Slot], bests: Sequence[Best]) -> Tree | None:
     """Root the join tree where the groups' keys are; None: no alias and no vertex has them all.
 
     A vertex is the better root: what a message changes there is one group, whatever the fan-out.
+    But a best value needs a bag where several values of a vertex are one group.
     """
-    at = [None if key.vertex is None else homes_of(plan)[key.alias][key.vertex] for key in keys]
-    aliases = {key.alias for key in keys}
-    if not keys and len(plan.aliases) > 1:
+    at = {None if key.vertex is None else homes_of(plan)[key.alias][key.vertex] for key in keys}
+    aliases = {key.alias for key in keys} or {best.slot.alias for best in bests[:1]}
+    vertex = next(iter(at), None)
+    is_one_value = (
+        vertex is not None
+        and vertex < len(plan.vertices)
+        and ({key.position for key in keys} == set(range(len(plan.vertices[vertex].types))))
+    )
+    if len(at) == 1 and vertex is not None and (is_one_value or not bests):
+        return Tree(plan, None, vertex)
+    if not keys and not bests and len(plan.aliases) > 1:
         return Tree(plan, None, middle(homes_of(plan)))
-    if len(set(at)) == 1 and at[0] is not None:
-        return Tree(plan, None, at[0])
     return Tree(plan, min(aliases, default=0)) if len(aliases) < 2 else None
 
 
@@ -162,6 +195,18 @@ def monomials_of(plan: Plan, grouping: Grouping, use: Use) -> list[tuple[Part, i
     return parts
 
 
+def best_of(plan: Plan, grouping: Grouping, use: Use) -> Best | None:
+    """Return the best value that an aggregate is; None: it is none, or of values without order."""
+    if use.asked.name not in ("MIN", "MAX") or use.condition is not None:
+        return None
+    value = grouping.joined.output[use.columns[0]].value
+    slot = slot_of(plan, value)
+    is_ordered = value.type in ORDERED or (
+        pa.types.is_decimal(value.type) and words_of(value.type) == 1
+    )
+    return Best(slot, value.type, use.asked.name == "MAX") if slot and is_ordered else None
+
+
 def part_of(plan: Plan, wanted: Iterable[tuple[Expression, Kind]]) -> tuple[Part, int] | None:
     """Return a product of factors of kept values, and of constants."""
     terms, times = list[Term](), 1
@@ -186,7 +231,7 @@ def is_taken(kind: Kind, type: pa.DataType) -> bool:
     """True if a factor is an integer of a value's words."""
     if kind in ("known", "true"):
         return True
-    return kind in ("value", "square") and (type in INTEGERS or pa.types.is_decimal(type))
+    return kind in ("value", "square") and (type in SUMMED or pa.types.is_decimal(type))
 
 
 class Tree:

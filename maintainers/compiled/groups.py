@@ -17,6 +17,7 @@ from joingraph.graph.compiled.lists import step_of
 from joingraph.graph.compiled.machine.kernel import add128, kernel, ld, small, sto
 from joingraph.graph.compiled.prefetch import op_at
 from joingraph.graph.compiled.vertex_table import drop, put
+from joingraph.maintainers.compiled.best_values import refresh_group
 
 
 @small
@@ -68,6 +69,8 @@ def touch(st: int, record: int, vector: int) -> None:
     states, words, quiet = record + ld(gd, f.G_STATE) * 8, ld(gd, f.G_WORDS), ld(st, f.SILENT)
     note = 0 if quiet else noted(st, gd, record, states)
     add_sums(states, vector, ld(gd, f.G_SIZES), ld(gd, f.G_PARTS))
+    if ld(gd, f.G_BESTS):
+        refresh_group(st, gd, record, states + (words - 2 * ld(gd, f.G_BESTS)) * 8)
     now = ld(gd, f.G_NOTES) + (1 + ld(gd, f.G_STATE) + words) * ld(gd, f.G_COLUMN)
     for word in range(0 if quiet else words):
         sto(now + word * ld(gd, f.G_COLUMN), note, ld(states, word))

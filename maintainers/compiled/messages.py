@@ -36,6 +36,12 @@ from joingraph.graph.compiled.machine.kernel import kernel, ld, mul128, small, s
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.prefetch import op_at
 from joingraph.graph.compiled.vertex_table import put
+from joingraph.maintainers.compiled.best_values import (
+    change_bags,
+    move_values,
+    refresh_told,
+    save_told,
+)
 from joingraph.maintainers.compiled.groups import (
     add_sums,
     begin_sum,
@@ -61,7 +67,9 @@ def tell(st: int, ad: int, row: int, weight: int) -> None:
         record = number_row(st, ad, weight)
     if not brought(st, told, weight, 0):
         return
-    if record:
+    if not ld(gd, f.G_IS_LINEAR):
+        tell_bests(st, told, record, weight)
+    elif record:
         touch(st, record, ld(told, f.N_VECTOR))
     else:
         tell_on(st, told)
@@ -199,6 +207,9 @@ def met(st: int, meet: int, record: int, teller: int) -> bool:
 
     What the teller tells lies in its vector: a change.
     """
+    if ld(ld(st, f.GROUPS), f.G_IS_SET):
+        sto(ld(meet, f.M_VECTOR), 0, 1)
+        return is_met(meet, record, teller)
     sides, count = ld(meet, f.M_SIDES), ld(meet, f.M_SIDE_COUNT)
     for part in range(ld(meet, f.M_PARTS)):
         size = ld(meet, f.M_SIZES) + part * 16
@@ -214,6 +225,79 @@ def met(st: int, meet: int, record: int, teller: int) -> bool:
         if part == 0 and is_zero(to, words):
             return False
     return True
+
+
+@small
+def is_met(meet: int, record: int, teller: int) -> bool:
+    """True if each side at a value has a path, or a row beyond which there are some; but one."""
+    for side in range(ld(meet, f.M_SIDE_COUNT)):
+        told = ld(ld(meet, f.M_SIDES), side)
+        ln = link_of(ld(told, f.N_ALIAS), ld(told, f.N_LINK))
+        if told != teller and is_zero(message_at(told, ln, record), ld(ld(told, f.N_SIZES), 1)):
+            return False
+    return True
+
+
+@kernel
+def tell_bests(st: int, told: int, record: int, weight: int) -> None:
+    """Tell of a bound row whose vector is computed, where not only sums travel."""
+    gd = ld(st, f.GROUPS)
+    if ld(told, f.N_MEET) == 0:
+        record = record or group_of(st)
+        change_bags(st, told, number_of(gd, record), weight)
+        touch(st, record, ld(told, f.N_VECTOR))
+        return
+    ln, meet = link_of(ld(told, f.N_ALIAS), ld(told, f.N_LINK)), ld(told, f.N_MEET)
+    value = bound(st, ln)
+    owner, before = identity_at(ln, value), is_met(meet, value, 0)
+    save_told(told, value)
+    add_vector(message_at(told, ln, value), told)
+    change_bags(st, told, owner, weight)
+    changed = refresh_told(told, value, owner)
+    climb(st, told, value, is_met(meet, value, 0) - before, changed)
+
+
+@kernel
+def climb(st: int, told: int, value: int, flip: int, changed: bool) -> int:
+    """Go on from a value that was told of a change, by which it came (1), went (-1), or stayed."""
+    gd, meet = ld(st, f.GROUPS), ld(told, f.N_MEET)
+    is_set = ld(gd, f.G_IS_SET)
+    if not met(st, meet, value, told) or (is_set and flip == 0 and not changed):
+        return 0
+    if is_set:
+        sto(ld(meet, f.M_VECTOR), 0, flip)
+        if flip == 0 and not is_met(meet, value, 0):
+            return 0
+    top = ld(meet, f.M_TOP)
+    if top == 0:
+        touch(st, group_of(st), ld(meet, f.M_VECTOR))
+        return 0
+    ad, link = ld(top, f.N_ALIAS), ld(meet, f.M_TOP_LINK)
+    for at in range(rows_at(ad, link_of(ad, link), value)):
+        weight = bind_row(st, ad, link, value, at)
+        if not brought(st, top, weight, meet):
+            continue
+        if ld(top, f.N_MEET) == 0:
+            record = numbered(st, ad) if ld(top, f.N_NUMBERED) else group_of(st)
+            move_values(st, top, number_of(gd, record), told, flip, weight)
+            touch(st, record, ld(top, f.N_VECTOR))
+            continue
+        up, beyond = link_of(ad, ld(top, f.N_LINK)), ld(top, f.N_MEET)
+        other = bound(st, up)
+        owner, before = identity_at(up, other), is_met(beyond, other, 0)
+        save_told(top, other)
+        add_vector(message_at(top, up, other), top)
+        move_values(st, top, owner, told, flip, weight)
+        altered = refresh_told(top, other, owner)
+        climb(st, top, other, is_met(beyond, other, 0) - before, altered)
+    return 0
+
+
+@small
+def number_of(gd: int, record: int) -> int:
+    """Return the number of a group."""
+    vd = ld(gd, f.G_TABLE)
+    return (record - ld(vd, f.V_RECORDS)) // (ld(vd, f.V_STRIDE) * 8)
 
 
 @small
@@ -264,9 +348,13 @@ def tell_all(st: int, told: int) -> None:
             if not brought(st, told, weight, 0):
                 continue
             if ld(told, f.N_MEET) == 0:
-                touch(st, group or group_of(st), ld(told, f.N_VECTOR))
+                group = group or group_of(st)
+                change_bags(st, told, number_of(ld(st, f.GROUPS), group), weight)
+                touch(st, group, ld(told, f.N_VECTOR))
             elif ld(told, f.N_BLOCK):
                 add_vector(message_at(told, ln, record), told)
+                change_bags(st, told, identity_at(ln, record), weight)
+                refresh_told(told, record, identity_at(ln, record))
 
 
 @kernel

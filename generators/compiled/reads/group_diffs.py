@@ -74,7 +74,11 @@ class GroupDiffs:
         sums = [(new.astype(object) - old.astype(object)).tolist() for old, new in pairs]
         found = dict[tuple[int, tuple[Word, ...]], Group]()
         for row, key in enumerate(self.table.key_words(some)):
-            of = [tuple(r.times * sums[r.sum][row] for r in reads) for reads in self.table.reads]
+            of = [
+                tuple(read.times * sums[read.sum][row] for read in reads)
+                for reads in self.table.reads
+                if not isinstance(reads, int)
+            ]
             group = found[int(self.diffs[row]), key] = Group(of)
             group.paths = sums[0][row]
         return found

@@ -20,6 +20,7 @@ from joingraph.expressions.types import words_of
 from joingraph.expressions.words import Word, normal, to_words
 from joingraph.generators.groups import At, Groups, Shown, Values
 from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.groups.group_layout import BEST_WORDS
 from joingraph.graph.compiled.groups.group_memory import GroupMemory
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.values.string_pool import Interner
@@ -66,8 +67,8 @@ class GroupTable:
         return is_plain and fits and self.grouping.having is None
 
     @property
-    def reads(self) -> tuple[tuple[Read, ...], ...]:
-        """The sums that each aggregate reads."""
+    def reads(self) -> tuple[tuple[Read, ...] | int, ...]:
+        """The sums that each aggregate reads, or which best value it is."""
         return self.memory.messages.reads
 
     @property
@@ -122,9 +123,20 @@ class GroupTable:
         of_sums = self.numbers(some.sums)
         found = []
         for at, reads in enumerate(self.reads):
+            if isinstance(reads, int):
+                found.append(self.best(reads, some.sums))
+                continue
             given = [of_sums[read.sum] * read.times for read in reads]
             found.append(self.result(at, some, given))
         return found
+
+    def best(self, number: int, states: Words) -> pa.Array:
+        """Return a best value of groups; a group without any has NULL."""
+        best = self.memory.messages.bests[number]
+        place = sum(self.memory.at.sizes) + BEST_WORDS * number
+        flip = -1 if best.is_greatest else 0
+        words = np.where(states[:, place] != 0, states[:, place + 1] ^ flip, f.NULL_WORD)
+        return from_words([words], best.type, self.interner)
 
     def numbers(self, sums: Words) -> list[Words]:
         """Return each sum of groups: as words if all of them fit, else as objects."""

@@ -68,6 +68,8 @@ class TellingEngine(CompiledEngine):
         self.definition, self.messages = definition, messages
         super().__init__(plan, lookahead, key_index)
         self.plugs = Plugs(self.layout, MODES[lookahead], self.memory, self._writers())
+        if not GroupLayout(plan, self.layout, messages).is_linear:
+            self.plugs.forgo()
         self.memory.words[f.LIMIT] = NOTES
         self.groups: GroupMemory | None = None
         self.bits = SumBits(plan, messages, self.memory)
@@ -262,9 +264,11 @@ class CompiledGroups(GroupingEngine):
         self, entries: Sequence[Entry], *, skip: bool
     ) -> tuple[Factorised, list[Refused]]:
         """Apply a batch; give its deltas, each with the list of its groups."""
+        deltas = self.deltas
+        if self.telling.messages.is_set:  # rows are not counted by paths
+            self.telling.stop_telling()
         if not self.is_told():
             return super().factorise(entries, skip=skip)
-        deltas = self.deltas
         applied = self.apply(entries, skip=skip, generate=True)
         if not self.telling.tells:
             self.undo()
@@ -330,7 +334,8 @@ class CompiledGroups(GroupingEngine):
             return super().stats()
         groups = self.groups
         count = len(groups.everyone().sums)
-        return {**self.rows.stats(), "groups": count, "group_bytes": groups.memory.bytes()}
+        told = {"groups": count, "group_bytes": groups.memory.bytes()}
+        return {**self.rows.stats(), **told, "touched": int(groups.memory.words[f.G_TOUCHED])}
 
     def check(self) -> None:
         """Recompute every invariant, and every message and group, or raise CorruptGraph."""

@@ -123,7 +123,9 @@ G_NOTES, G_COLUMN, G_EMPTY, G_EMPTY_COUNT = 5, 6, 7, 8  # a column is so many by
 G_KEYS, G_KEY, G_TELLS, G_TOUCHED = 9, 10, 11, 12
 # the serial number of a block's first note; of a base diff's first note, and which diff that is
 G_SERIAL, G_FIRST, G_DIFF = 13, 14, 15
-GROUPS_WORDS = 16
+# best values: how many, who has their bags (of a root alias) or the vertex that is told; sets
+G_BESTS, G_BEST_TELL, G_BEST_MEET, G_IS_SET, G_IS_LINEAR = 16, 17, 18, 19, 20
+GROUPS_WORDS = 21
 LISTED = 1 << 62  # beside a group's rows: it is among those that may be empty
 KEY_WORDS = 3  # of a word of the key: its source, which word, whether it is of a float
 FLOAT_32, FLOAT_64 = 1, 2
@@ -132,7 +134,12 @@ NEGATIVE_ZERO_32, NEGATIVE_ZERO_64 = -(1 << 31), -(1 << 63)
 # tell: an alias, by which link it tells and which vertex (0: it is the root), its parts
 N_ALIAS, N_PARTS, N_SIZES, N_WORDS, N_LINK, N_MEET, N_BLOCK = 0, 1, 2, 3, 4, 5, 6
 N_OWN, N_TERMS, N_BELOW, N_BELOWS, N_PICKS, N_VECTOR, N_NUMBERED = 7, 8, 9, 10, 11, 12, 13
-TELL_WORDS = 14
+N_CARRIED, N_BESTS, N_BEST_AT, N_OLD = 14, 15, 16, 17  # best values, where they lie in a block
+TELL_WORDS = 18
+# best: its bag; its own place on the row, or the alias below that tells it, and which of its
+C_TREE, C_NUMBER, C_IS_OWN, C_SOURCE, C_WORD, C_NULLABLE, C_FLIP = 0, 1, 2, 3, 4, 5, 6
+C_TELL, C_PLACE = 7, 8
+BEST_FIELDS = 9
 # meet: a vertex' parts, the aliases that tell them, the alias above (0: the vertex is the root)
 M_PARTS, M_SIZES, M_SIDES, M_SIDE_COUNT, M_PICKS = 0, 1, 2, 3, 4
 M_TOP, M_TOP_LINK, M_VECTOR = 5, 6, 7

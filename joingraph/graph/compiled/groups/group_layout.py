@@ -18,6 +18,7 @@ from joingraph.graph.compiled.layout import Layout, slot_words
 from joingraph.plan.messages import PATHS, Messages, Part
 from joingraph.plan.model import Plan, Slot
 
+BEST_WORDS = 2  # of a best value: whether there is one, and its word
 FLOATS = {pa.float32().id: f.FLOAT_32, pa.float64().id: f.FLOAT_64}
 
 
@@ -42,8 +43,23 @@ class GroupLayout:
 
     @cached_property
     def words(self) -> int:
-        """The words of all sums of a group."""
-        return sum(self.sizes)
+        """The words of what a group's state is: its sums, then its best values."""
+        return sum(self.sizes) + BEST_WORDS * len(self.messages.bests)
+
+    def told_words(self, alias: int) -> int:
+        """Return the words of what an alias tells: its sums, then the best values beyond it."""
+        sizes = self.sizes_of(self.messages.tells[alias].parts)
+        return sum(sizes) + BEST_WORDS * len(self.messages.carried[alias])
+
+    @cached_property
+    def trees(self) -> list[tuple[int, int]]:
+        """The bags: by alias, and which of the best values it tells."""
+        return [(alias, best) for alias, of in enumerate(self.messages.carried) for best in of]
+
+    @property
+    def is_linear(self) -> bool:
+        """True if changes of sums alone travel."""
+        return not self.messages.bests and not self.messages.is_set
 
     @cached_property
     def keys(self) -> list[tuple[int, int, int]]:
@@ -73,9 +89,13 @@ class GroupLayout:
         return [
             number
             for number, told in enumerate(self.messages.tells)
-            if told.up is not None
-            and (len(self.layout.aliases[number].links) > 1 or told.parts != (PATHS,))
+            if told.up is not None and not self.is_length(number)
         ]
+
+    def is_length(self, alias: int) -> bool:
+        """True if what an alias tells is the length of its list."""
+        parts, links = self.messages.tells[alias].parts, self.layout.aliases[alias].links
+        return self.is_linear and len(links) == 1 and parts == (PATHS,)
 
     def places(self, slot: Slot) -> list[tuple[int, int]]:
         """Say where a path has the words of a slot: source and word."""

@@ -14,7 +14,14 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.groups.group_layout import GroupLayout
+from joingraph.graph.compiled.groups.bag_tree import (
+    B_NEXT,
+    B_NODES,
+    MOST_LEVELS,
+    NODE_WORDS,
+    TREE_WORDS,
+)
+from joingraph.graph.compiled.groups.group_layout import BEST_WORDS, GroupLayout
 from joingraph.graph.compiled.memory.reserved import Words, reserve
 from joingraph.graph.compiled.memory.state import HEAP_WORDS, RECORD_WORDS, GraphMemory
 from joingraph.graph.compiled.memory.tables import Bytes, RecordTable, grown, slots_of
@@ -37,7 +44,8 @@ class GroupMemory(RecordTable):
         self.description = reserve(size)
         self.description.words[:size] = Description(at, memory, self.gd).words
         most = [RECORD_WORDS, INDEX_WORDS, HEAP_WORDS, RECORD_WORDS]
-        super().__init__(len(at.keys), at.stride, [*most, *[RECORD_WORDS] * len(at.kept)])
+        others = [RECORD_WORDS] * (len(at.kept) + len(at.trees))
+        super().__init__(len(at.keys), at.stride, [*most, *others])
 
     @property
     def gd(self) -> int:
@@ -87,7 +95,7 @@ class GroupMemory(RecordTable):
         groups = {key: sums for key, sums in rows if sums[0] or sums[-1]}
         blocks = [
             block.words[: self.told_bytes(alias) // 8]
-            for alias, block in zip(self.at.kept, self.area.regions[OWN_REGIONS:], strict=True)
+            for alias, block in zip(self.at.kept, self.area.regions[OWN_REGIONS:], strict=False)
         ]
         return groups, [block.tolist() for block in blocks]
 
@@ -109,18 +117,35 @@ class GroupMemory(RecordTable):
             self.at.note_columns * (8 * (NOTES + most) + 2 * ALIASING_BYTES),
             8 * records,
             *blocks,
+            *(self.tree_bytes(alias, ops) for alias, _ in self.at.trees),
         ]
+
+    def tree_bytes(self, alias: int, ops: int) -> int:
+        """Bound the bytes of the nodes of an alias' bags: at worst each has one entry."""
+        return 8 * NODE_WORDS * (int(self.memory.alias(alias)[f.A_ROWS]) + ops + MOST_LEVELS)
+
+    def tree(self, place: int) -> Words:
+        """Return the words that describe a bag."""
+        start = self.first_tree + place * TREE_WORDS
+        return self.words[start : start + TREE_WORDS]
+
+    @property
+    def first_tree(self) -> int:
+        """Where the first bag is described."""
+        tells, meets = len(self.messages.tells), len(self.messages.meets)
+        return f.GROUPS_WORDS + tells * f.TELL_WORDS + meets * f.MEET_WORDS
 
     def told_bytes(self, alias: int, ops: int = 0) -> int:
         """Return how many bytes there are for what an alias tells, after so many ops at most."""
-        parts = self.messages.tells[alias].parts
         values = int(self.memory.vertex(self.up_of(alias))[f.V_NEXT]) + ops
-        return 8 * sum(self.at.sizes_of(parts)) * values
+        return 8 * self.at.told_words(alias) * values
 
     def used(self) -> list[Bytes]:
         """Return which bytes of each region are filled between two batches."""
         blocks = [(0, self.told_bytes(alias)) for alias in self.at.kept]
-        return [*super().used(), (0, 0), (0, 0), *blocks]
+        trees = range(len(self.at.trees))
+        nodes = [(0, 8 * NODE_WORDS * int(self.tree(place)[B_NEXT])) for place in trees]
+        return [*super().used(), (0, 0), (0, 0), *blocks, *nodes]
 
     def find_regions(self) -> None:
         """Write where the regions lie."""
@@ -130,8 +155,10 @@ class GroupMemory(RecordTable):
         words[f.G_NOTES], words[f.G_EMPTY] = regions[2].address, regions[3].address
         column = self.area.sizes[2] // self.at.note_columns // ALIASING_BYTES * ALIASING_BYTES
         words[f.G_COLUMN] = column - ALIASING_BYTES + COLUMN_OFFSET
-        for alias, block in zip(self.at.kept, regions[OWN_REGIONS:], strict=True):
+        for alias, block in zip(self.at.kept, regions[OWN_REGIONS:], strict=False):
             words[f.GROUPS_WORDS + alias * f.TELL_WORDS + f.N_BLOCK] = block.address
+        for place, nodes in enumerate(regions[OWN_REGIONS + len(self.at.kept) :]):
+            self.tree(place)[B_NODES] = nodes.address
 
     def make_room(self, ops: int) -> None:
         """Make room for so many ops and for taking them back; between batches."""
@@ -151,6 +178,10 @@ class Description:
         tells, meets = self.messages.tells, self.messages.meets
         fixed = len(tells) * f.TELL_WORDS + len(meets) * f.MEET_WORDS
         self.words = [0] * (f.GROUPS_WORDS + fixed)
+        for _ in at.trees:
+            self.add(
+                [0] * B_NEXT + [1] + [0] * (TREE_WORDS - B_NEXT - 1)
+            )  # a root, without entries
         fields = {
             f.G_WORDS: at.words,
             f.G_PARTS: len(at.sizes),
@@ -161,7 +192,14 @@ class Description:
             f.G_KEYS: self.add(word for key in at.keys for word in key),
             f.G_KEY: self.add([0] * max(1, len(at.keys))),
             f.G_TELLS: self.tell_at(0),
+            f.G_BESTS: len(self.messages.bests),
+            f.G_IS_SET: int(self.messages.is_set),
+            f.G_IS_LINEAR: int(at.is_linear),
         }
+        if self.messages.root is not None:
+            fields[f.G_BEST_TELL] = self.tell_at(self.messages.root)
+        else:
+            fields[f.G_BEST_MEET] = self.meet_at(self.messages.root_vertex)
         self.fill(base, fields)
         for number in range(len(tells)):
             self.describe_tell(number)
@@ -200,7 +238,13 @@ class Description:
             f.N_ALIAS: memory.alias(number).ctypes.data,
             f.N_PARTS: len(told.parts),
             f.N_SIZES: self.add_sizes(sizes),
-            f.N_WORDS: sum(sizes),
+            f.N_WORDS: self.at.told_words(number),
+            f.N_BEST_AT: sum(sizes),
+            f.N_CARRIED: len(self.messages.carried[number]),
+            f.N_BESTS: self.add(
+                word for of in self.messages.carried[number] for word in self.best(number, of)
+            ),
+            f.N_OLD: self.add([0] * (BEST_WORDS * len(self.messages.carried[number]))),
             f.N_NUMBERED: int(memory.layout.aliases[number].is_numbered),
             f.N_LINK: next((at for at, link in enumerate(links) if link.vertex == told.up), 0),
             f.N_MEET: 0 if told.up is None else self.meet_at(told.up),
@@ -209,7 +253,7 @@ class Description:
             f.N_BELOW: len(below),
             f.N_BELOWS: self.add(pairs),
             f.N_PICKS: self.add(pick for picks in told.below for pick in picks),
-            f.N_VECTOR: self.add([0] * (sum(sizes) + 2)),  # and for a copy of a length
+            f.N_VECTOR: self.add([0] * (self.at.told_words(number) + 2)),  # and a copy of a length
         }
         self.fill(self.tell_at(number), fields)
 
@@ -220,6 +264,27 @@ class Description:
             kind = f.WIDE_VALUE
         source, word = places[-1 if term.kind == "known" else 0]
         return [kind, source, word, int(term.slot.vertex is None)]
+
+    def best(self, alias: int, number: int) -> list[int]:
+        """Describe a best value that an alias tells: of its own rows, or of an alias below."""
+        best, messages = self.messages.bests[number], self.messages
+        tree = self.at.trees.index((alias, number))
+        fixed = len(messages.tells) * f.TELL_WORDS + len(messages.meets) * f.MEET_WORDS
+        address = self.base + 8 * (f.GROUPS_WORDS + fixed + tree * TREE_WORDS)
+        flip = -1 if best.is_greatest else 0
+        if best.slot.alias == alias:
+            ((source, word),) = self.at.places(best.slot)
+            nullable = int(best.slot.vertex is None)
+            return [address, number, 1, source, word, nullable, flip, 0, 0]
+        below = (vertex for vertex, meet in enumerate(messages.meets) if meet.top == alias)
+        (side,) = (
+            each
+            for vertex in below
+            for each in messages.meets[vertex].sides
+            if number in messages.carried[each]
+        )
+        place = messages.carried[side].index(number)
+        return [address, number, 0, 0, 0, 0, 0, self.tell_at(side), place]
 
     def describe_meet(self, number: int) -> None:
         """Write what a vertex is told."""

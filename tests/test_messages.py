@@ -141,3 +141,19 @@ def test_what_has_no_sums_needs_the_joined_rows() -> None:
         view = jg.View(sql, TABLES, dialect="duckdb")
         assert view.definition.grouping is not None
         assert messages_of(view.plan, view.definition.grouping) is None
+
+
+@pytest.mark.parametrize("how", ["refused", "tried"])
+def test_notes_that_were_lost_do_not_hide_later_ones(how: str) -> None:
+    view = jg.View("SELECT COUNT(*) AS n, MAX(x) AS m FROM t", {"t": "CREATE TABLE t (x INT)"})
+    graph = jg.JoinGraph(view)
+    graph.load({"t": [(1,), (2,)]})
+    if how == "refused":
+        with pytest.raises(jg.DiffError, match="there is no row"):
+            graph.apply([("delete", "t", [(1,)]), ("insert", "t", [(7,)]), ("delete", "t", [(9,)])])
+    else:
+        assert len(graph.what_if([("delete", "t", [(1,)]), ("insert", "t", [(7,)])]).rows()) == 4
+    assert graph.insert("t", [(3,)]).rows() == [
+        ("update_preimage", (2, 2), 1),
+        ("update_postimage", (3, 3), 1),
+    ]

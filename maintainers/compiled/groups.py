@@ -81,15 +81,16 @@ def touch(st: int, record: int, vector: int) -> None:
 def noted(st: int, gd: int, record: int, states: int) -> int:
     """Find the note of a group in this base diff, or make it with the sums that it has now."""
     words, keys, rows = ld(gd, f.G_WORDS), ld(gd, f.G_STATE), ld(st, f.ROWS)
-    serial, column = ld(states, words), ld(gd, f.G_COLUMN)
+    serial, following, column = ld(states, words), ld(gd, f.G_SERIAL), ld(gd, f.G_COLUMN)
     if serial >= ld(gd, f.G_FIRST):
-        return serial - ld(gd, f.G_SERIAL)
+        return serial - (following - rows)
     vd, notes = ld(gd, f.G_TABLE), ld(gd, f.G_NOTES)
     number = (record - ld(vd, f.V_RECORDS)) // (ld(vd, f.V_STRIDE) * 8)
     sto(notes, rows, (ld(gd, f.G_DIFF) << 32) | number)
     for word in range(keys + words):
         sto(notes + (1 + word) * column, rows, ld(record, word))
-    sto(states, words, ld(gd, f.G_SERIAL) + rows)
+    sto(states, words, following)
+    sto(gd, f.G_SERIAL, following + 1)
     sto(st, f.ROWS, rows + 1)
     sto(gd, f.G_TOUCHED, ld(gd, f.G_TOUCHED) + 1)
     return rows

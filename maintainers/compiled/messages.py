@@ -81,7 +81,7 @@ def begin_diff(st: int, gd: int) -> None:
     diff = ld(op_at(st, ld(st, f.CURSOR)), f.O_DIFF)
     if diff != ld(gd, f.G_DIFF):
         sto(gd, f.G_DIFF, diff)
-        sto(gd, f.G_FIRST, ld(gd, f.G_SERIAL) + ld(st, f.ROWS))
+        sto(gd, f.G_FIRST, ld(gd, f.G_SERIAL))
 
 
 @kernel

@@ -57,7 +57,7 @@ def write_telling(groups: GroupLayout, lookahead: int, alias: int) -> str:
     writer.load_group_bases()
     writer.begin()
     writer.tell()
-    writer.say("sto(st, ROWS, n)", "return DONE")
+    writer.say("sto(st, ROWS, n)", "sto(gd, G_SERIAL, serial + n)", "return DONE")
     return writer.text(f"Tell of a row of alias {alias}.", PATHS)
 
 
@@ -83,8 +83,8 @@ def write_telling_inserts(groups: GroupLayout, lookahead: int, alias: int) -> st
         writer.number()
     writer.begin()
     writer.tell()
-    writer.say("sto(st, ROWS, n)", "if sink and n:", "    call3(sink, st, 0, 0)")
-    writer.say("    sto(gd, G_SERIAL, serial + n)", "    sto(st, ROWS, 0)")
+    writer.say("sto(st, ROWS, n)", "sto(gd, G_SERIAL, serial + n)")
+    writer.say("if sink and n:", "    call3(sink, st, 0, 0)", "    sto(st, ROWS, 0)")
     writer.say("elif n >= limit and at + 1 < end:")
     writer.say(f"    if ld(ops + (at + 1) * {OP_WORDS * 8}, O_DIFF) << 32 != diff:")
     writer.say("        sto(st, CURSOR, at + 1)", "        return FULL")
@@ -161,8 +161,8 @@ class Teller(Writer):
 
     def begin(self) -> None:
         """Load where the notes of a base diff begin."""
-        self.say("n, serial, first = ld(st, ROWS), ld(gd, G_SERIAL), ld(gd, G_FIRST)")
-        self.say("diff = ld(gd, G_DIFF) << 32")
+        self.say("n, first, diff = ld(st, ROWS), ld(gd, G_FIRST), ld(gd, G_DIFF) << 32")
+        self.say("serial = ld(gd, G_SERIAL) - n")
 
     def own_source(self) -> list[str]:
         """Bind a new row's own words, where a group is found by its key and not by the kernel."""

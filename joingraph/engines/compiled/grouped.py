@@ -173,7 +173,6 @@ class TellingEngine(CompiledEngine):
             return super()._block()
         assert self.groups is not None, "only groups make notes"
         rows, one = int(self.memory.words[f.ROWS]), np.zeros(1, np.int64)
-        self.groups.words[f.G_SERIAL] += rows
         return Paths(list(self.groups.notes(rows)), one, one - 1, one + 1, rows)
 
     def _linked(self, run: Run, rows: int, cores: int) -> list[range]:

@@ -90,8 +90,6 @@ def may_be_full(st: int, cursor: int, end: int) -> bool:
 def hand_over(st: int) -> None:
     """Call the consumer with what the block holds, and empty it."""
     call3(ld(st, f.SINK), st, 0, 0)
-    if ld(st, f.GROUPS):
-        sto(ld(st, f.GROUPS), f.G_SERIAL, ld(ld(st, f.GROUPS), f.G_SERIAL) + ld(st, f.ROWS))
     sto(st, f.ROWS, 0)
     sto(st, f.SEGMENT_COUNT, 0)
 

@@ -121,7 +121,7 @@ RING_SLOTS = 32  # of records found ahead, more than AHEAD_RECORD
 G_TABLE, G_STATE, G_WORDS, G_PARTS, G_SIZES = 0, 1, 2, 3, 4
 G_NOTES, G_COLUMN, G_EMPTY, G_EMPTY_COUNT = 5, 6, 7, 8  # a column is so many bytes behind the last
 G_KEYS, G_KEY, G_TELLS, G_TOUCHED = 9, 10, 11, 12
-# the serial number of a block's first note; of a base diff's first note, and which diff that is
+# the serial number of the next note; of a base diff's first note, and which diff that is
 G_SERIAL, G_FIRST, G_DIFF = 13, 14, 15
 # best values: how many, who has their bags (of a root alias) or the vertex that is told; sets
 G_BESTS, G_BEST_TELL, G_BEST_MEET, G_IS_SET, G_IS_LINEAR = 16, 17, 18, 19, 20

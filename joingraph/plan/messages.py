@@ -105,6 +105,11 @@ class Messages:
     is_set: bool  # nothing is counted: a side tells only that it is there
 
     @property
+    def numbered(self) -> int | None:
+        """The alias whose rows have the numbers of their groups."""
+        return self.root if self.keys else None
+
+    @property
     def root_vertex(self) -> int:
         """The vertex that is the root, where no alias is."""
         return next(at for at, meet in enumerate(self.meets) if meet.top is None)

@@ -10,6 +10,7 @@ from joingraph.expressions.show import show
 from joingraph.expressions.types import sql_name
 from joingraph.plan.keys.keyed import idiff_lines
 from joingraph.plan.keys.totals import delta_lines
+from joingraph.plan.messages import Messages, messages_of
 from joingraph.plan.model import AliasPlan, Nearer, Plan, Vertex
 from joingraph.sql.definition import Definition, Grouping
 
@@ -23,6 +24,10 @@ def vertex_name(plan: Plan, vertex: Vertex) -> str:
     return "<" + ", ".join(" = ".join(map(show, members)) for members in vertex.members) + ">"
 
 
+# What is taken of a value, as explain() says it.
+FACTORS = {"value": "{0}", "known": "[{0} is not NULL]", "true": "[{0}]"}
+
+
 def explain(definition: Definition, plan: Plan) -> str:
     """Write the plan section by section."""
     output = [
@@ -33,7 +38,7 @@ def explain(definition: Definition, plan: Plan) -> str:
     tree = tree_lines(plan, lambda alias: plan.aliases[alias].name, lambda way: f"v{way.vertex}")
     sections = [
         ("output", output),
-        ("groups", list(group_lines(definition.grouping))),
+        ("groups", list(group_lines(plan, definition.grouping))),
         ("deltas", list(delta_lines(definition))),
         ("aliases", [line for alias in plan.aliases for line in alias_lines(alias)]),
         ("join vertices", vertices),
@@ -48,8 +53,8 @@ def explain(definition: Definition, plan: Plan) -> str:
     return "\n".join([title + "\n", *parts])
 
 
-def group_lines(grouping: Grouping | None) -> Iterator[str]:
-    """Yield what rows are grouped by, and what is made of them."""
+def group_lines(plan: Plan, grouping: Grouping | None) -> Iterator[str]:
+    """Yield what rows are grouped by, what is made of them, and how it is kept."""
     if grouping is None:
         return
     keys = ", ".join(show(each.value) for each in grouping.joined.output[: grouping.keys])
@@ -58,6 +63,27 @@ def group_lines(grouping: Grouping | None) -> Iterator[str]:
         yield f"aggregate  {use.text}"
     if grouping.having is not None:
         yield f"having     {show(grouping.having)}"
+    messages = messages_of(plan, grouping)
+    if messages is None:
+        yield "kept       of the joined rows, each brought to its group"
+        return
+    root = f"v{messages.root_vertex}" if messages.root is None else plan.aliases[messages.root].name
+    yield f"root       {root}"
+    for alias in messages.order:
+        up, told = messages.tells[alias].up, ", ".join(told_texts(plan, messages, alias))
+        yield f"told       {plan.aliases[alias].name} to v{up}: {told}"
+
+
+def told_texts(plan: Plan, messages: Messages, alias: int) -> Iterator[str]:
+    """Yield what an alias tells."""
+    names = {slot: show(value) for value, slot in plan.slots.items()}
+    for part in messages.tells[alias].parts:
+        factors = (FACTORS[term.kind].format(names[term.slot]) for term in part)
+        text = " * ".join(factors)
+        yield f"sum({text})" if text else "is there" if messages.is_set else "paths"
+    for number in messages.carried[alias]:
+        best = messages.bests[number]
+        yield f"{'max' if best.is_greatest else 'min'}({names[best.slot]})"
 
 
 def alias_lines(alias: AliasPlan) -> Iterator[str]:

@@ -75,7 +75,7 @@ class View:
     def kernels(self) -> dict[str, str]:
         """Return the code that joingraph writes for this view and compiles, by alias and kernel."""
         show = import_module("joingraph.engines.codegen.show")  # its room stands above this one
-        found: dict[str, str] = show.kernels_of(self.plan)
+        found: dict[str, str] = show.kernels_of(self.plan, self.definition.grouping)
         return found
 
     def to_mermaid(self) -> str:

@@ -6,7 +6,7 @@
     number   a row of a root's alias has the number of its group behind its own words, so that
              a path finds it without a key; a group lasts as long as it has such a row or a path
 
-In: an address of the groups' descriptor (graph/compiled/groups/group_memory.py), or the state's word.
+In: the address of the groups' descriptor (graph/compiled/groups/group_memory.py).
 """
 
 from __future__ import annotations

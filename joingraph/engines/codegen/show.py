@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
-from joingraph.engines.codegen.paths import KERNELS, has_plug
+from functools import partial
+
+from joingraph.engines.codegen.paths import KERNELS, has_plug, write_ahead
+from joingraph.engines.codegen.telling import write_telling, write_telling_inserts
 from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.groups.group_layout import GroupLayout
 from joingraph.graph.compiled.layout import lay_out
+from joingraph.plan.messages import messages_of
 from joingraph.plan.model import Plan
+from joingraph.sql.definition import Grouping
 
 
-def kernels_of(plan: Plan) -> dict[str, str]:
+def kernels_of(plan: Plan, grouping: Grouping | None) -> dict[str, str]:
     """Write the kernels of every alias that has some, by "alias: kernel"."""
     layout = lay_out(plan, exact=True)
+    writers = {name: partial(write, layout) for name, (_, write) in KERNELS.items()}
+    messages = None if grouping is None else messages_of(plan, grouping)
+    if messages is not None:
+        layout = lay_out(plan, exact=True, numbered=messages.numbered)
+        groups = GroupLayout(plan, layout, messages)
+        if not groups.is_linear:
+            return {}
+        writers = {
+            "insert": partial(write_telling_inserts, groups),
+            "tell": partial(write_telling, groups),
+            "ahead": partial(write_ahead, layout),
+        }
     return {
-        f"{alias.name}: {name}": write(layout, f.EXACT, alias.index)
+        f"{alias.name}: {name}": write(f.EXACT, alias.index)
         for alias in plan.aliases
         if has_plug(layout, alias.index)
-        for name, (_, write) in KERNELS.items()
+        for name, write in writers.items()
     }

@@ -78,9 +78,7 @@ class TellingEngine(CompiledEngine):
 
     def _lay_out(self, plan: Plan, *, exact: bool) -> Layout:
         """Settle the layout: rows of a root have the numbers of their groups, if there are keys."""
-        return lay_out(
-            plan, exact=exact, numbered=self.messages.root if self.messages.keys else None
-        )
+        return lay_out(plan, exact=exact, numbered=self.messages.numbered)
 
     def _writers(self) -> dict[int, Write]:
         """Return who writes the kernels that tell of rows."""

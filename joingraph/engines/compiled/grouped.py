@@ -115,11 +115,12 @@ class TellingEngine(CompiledEngine):
         """Make the groups of all rows, where they are not known, to keep them over so many ops."""
         if self.memory.words[f.GROUPS]:
             return
+        self.bits.look()
         for alias in self.bits.aliases():
             for piece in self.starts.everyone(alias):
                 self.bits.note(alias, self.walker.row_words(piece, alias))
         self._check_bits(ops)
-        wide |= self.bits.of_paths(ops) > NARROW_BITS
+        wide |= not self._fits(NARROW_BITS, 0, ops)
         if wide:
             self.plugs.forgo()
         at = GroupLayout(self.plan, self.layout, self.messages, wide)
@@ -135,12 +136,19 @@ class TellingEngine(CompiledEngine):
             for part in feed.parts:
                 self.bits.note(part.alias, part.matrix)
             self._check_bits(feed.rows)
+            self.bits.come += feed.rows
         return feed
 
     def _check_bits(self, ops: int) -> None:
         """Raise TooWideError if sums might wrap after so many ops."""
-        if self.bits.of_values() + self.bits.of_paths(ops) > WIDE_BITS:
+        if not self._fits(WIDE_BITS, self.bits.of_values(), ops):
             raise TooWideError
+
+    def _fits(self, most: int, values: int, ops: int) -> bool:
+        """True if sums of products of so many bits surely fit, after so many ops."""
+        if values + self.bits.of_paths(ops) > most:
+            self.bits.look()
+        return values + self.bits.of_paths(ops) <= most
 
     def stop_telling(self) -> None:
         """Make view diffs of the joined rows from here on: sums may be too wide."""
@@ -154,7 +162,7 @@ class TellingEngine(CompiledEngine):
         super().make_room(ops)
         if self.groups is None:
             return
-        if not self.groups.at.wide and self.bits.of_paths(ops) > NARROW_BITS:
+        if not self.groups.at.wide and not self._fits(NARROW_BITS, 0, ops):
             self.forget_groups()
             self.know_groups(ops)
         self.groups.make_room(ops)

@@ -1,6 +1,7 @@
 """How many bits sums may need, bounded by the rows there are and the values that came.
 
-paths    the product of all aliases' rows       values   the largest of each, multiplied
+paths    the root's rows, times the longest list of each alias below it
+values   the largest of each, multiplied
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ class SumBits:
     """The bits that values of each term had, in the rows of words that came."""
 
     def __init__(self, plan: Plan, messages: Messages, memory: GraphMemory) -> None:
-        self.memory, self.sums = memory, messages.sums
+        self.memory, self.messages, self.sums = memory, messages, messages.sums
+        self.longest, self.come = dict[int, int](), 0  # lists as they were seen, and rows since
         terms = {term for part in messages.sums for term in part if term.kind == "value"}
         aliases = memory.layout.aliases
         self.places = {
@@ -44,9 +46,27 @@ class SumBits:
         return sum(self.of[term] for term in part if term.kind == "value")
 
     def of_paths(self, ops: int = 0) -> int:
-        """Bound the bits of the number of paths, after so many ops at most."""
-        aliases = range(len(self.memory.layout.aliases))
-        return sum((int(self.memory.alias(at)[f.A_ROWS]) + ops).bit_length() for at in aliases)
+        """Bound the bits of the number of paths of all groups, after so many ops at most."""
+        root, more = self.messages.root, self.come + ops
+        if root is None:
+            starts = int(self.memory.vertex(self.messages.root_vertex)[f.V_LIVE])
+        else:
+            starts = int(self.memory.alias(root)[f.A_ROWS])
+        lists = sum((length + more).bit_length() for length in self.longest.values())
+        return (starts + ops).bit_length() + lists
+
+    def look(self) -> None:
+        """See how long lists are: of each alias below the root, where it tells."""
+        self.come = 0
+        for alias in self.messages.order:
+            vertex = self.messages.tells[alias].up
+            assert vertex is not None, "an alias below the root tells a vertex"
+            vd, seats = self.memory.vertex(vertex), self.memory.layout.vertices[vertex].seats
+            (seat,) = (each for each in seats if each.alias == alias)
+            stride, count = int(vd[f.V_STRIDE]), int(vd[f.V_NEXT])
+            records = self.memory.records[vertex].words[: stride * count].reshape(count, stride)
+            lengths = records[:, seat.length] & f.LENGTH
+            self.longest[alias] = int(lengths.max(initial=0))
 
     def aliases(self) -> list[int]:
         """List the aliases whose values are added."""

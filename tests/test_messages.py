@@ -157,3 +157,35 @@ def test_notes_that_were_lost_do_not_hide_later_ones(how: str) -> None:
         ("update_preimage", (2, 2), 1),
         ("update_postimage", (3, 3), 1),
     ]
+
+
+def test_values_that_are_bounded_are_those_of_rows_that_came() -> None:
+    view = jg.View(
+        "SELECT a.g, SUM(b.d) AS s FROM t a JOIN u b ON a.k = b.k GROUP BY a.g",
+        {n: f"CREATE TABLE {n} (k INT, g INT, d DECIMAL(30,2))" for n in "tu"},
+    )
+    graph = jg.JoinGraph(view)
+    engine = graph.engine
+    assert isinstance(engine, CompiledGroups)
+    graph.insert("t", [(1, 1, None)])
+    graph.insert("u", [(at % 7, 1, Decimal("1.25")) for at in range(500)])
+    old = [(at % 7, 1, Decimal("1.25")) for at in range(500)]
+    new = [(None if at % 3 else 1, 1, Decimal(5)) for at in range(500)]
+    graph.update("u", old, new)  # rows without a key are not kept, and nothing is known of them
+    assert engine.telling.tells and engine.telling.bits.of_values() <= 64 + 1
+    graph.update("u", [(1, 1, Decimal(5))], [(1, 1, Decimal(9 * 10**27))])
+    assert engine.telling.bits.of_values() > 90
+    graph.check()
+
+
+def test_kernels_that_come_when_groups_are_no_longer_told_are_not_used() -> None:
+    view = jg.View("SELECT SUM(x) AS s FROM t", {"t": "CREATE TABLE t (x BIGINT)"})
+    graph = jg.JoinGraph(view)
+    engine = graph.engine
+    assert isinstance(engine, CompiledGroups)
+    plugs = engine.telling.plugs
+    some = plugs.all[0]
+    engine.telling.stop_telling()
+    plugs.make(some)
+    graph.insert("t", [(1,)])
+    assert engine.telling.memory.alias(some.alias)[some.field] == 0

@@ -56,6 +56,7 @@ class Plugs:
         ]
         self.waiting = dict.fromkeys(self.all, 0)  # ops so far, of those not ordered yet
         self.finished: list[tuple[Plug, int]] = []
+        self.is_used = True
 
     def texts(self) -> list[str]:
         """Write the modules of all kernels."""
@@ -66,7 +67,8 @@ class Plugs:
         return self.writers[plug.field](self.lookahead, plug.alias)
 
     def forgo(self) -> None:
-        """Use no kernels from here on."""
+        """Use no kernels from here on, nor those that are being made."""
+        self.is_used = False
         self.all.clear()
         self.waiting.clear()
         self.finished.clear()
@@ -80,7 +82,7 @@ class Plugs:
 
     def put_in_place(self) -> None:
         """Let finished kernels take over; only between batches."""
-        while self.finished:
+        while self.finished and self.is_used:
             plug, address = self.finished[0]
             self.memory.alias(plug.alias)[plug.field] = address
             del self.finished[0]

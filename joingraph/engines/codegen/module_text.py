@@ -71,6 +71,7 @@ from joingraph.graph.compiled.fields import (
     G_TABLE,
     GROUPS,
     O_DIFF,
+    OP_COUNT,
 )
 from joingraph.graph.compiled.machine.kernel import add128, multiply_high
 from joingraph.maintainers.compiled.groups import group_of, list_empty, number_row

@@ -85,8 +85,9 @@ def write_telling_inserts(groups: GroupLayout, lookahead: int, alias: int) -> st
     writer.tell()
     writer.say("sto(st, ROWS, n)", "sto(gd, G_SERIAL, serial + n)")
     writer.say("if sink and n:", "    call3(sink, st, 0, 0)", "    sto(st, ROWS, 0)")
-    writer.say("elif n >= limit and at + 1 < end:")
-    writer.say(f"    if ld(ops + (at + 1) * {OP_WORDS * 8}, O_DIFF) << 32 != diff:")
+    writer.say("elif n >= limit:")
+    following = f"ld(ops + (at + 1) * {OP_WORDS * 8}, O_DIFF) << 32"
+    writer.say(f"    if at + 1 == ld(st, OP_COUNT) or {following} != diff:")
     writer.say("        sto(st, CURSOR, at + 1)", "        return FULL")
     writer.depth = 1
     writer.say("sto(st, CURSOR, end)", "return DONE")

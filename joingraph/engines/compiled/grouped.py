@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from joingraph.common.errors import CorruptGraph
+from joingraph.common.errors import CorruptGraph, LimitError
 from joingraph.engines.codegen.install import Plugs, Write
 from joingraph.engines.codegen.paths import write_ahead
 from joingraph.engines.codegen.telling import write_telling, write_telling_inserts
@@ -34,8 +34,9 @@ from joingraph.graph.compiled.groups.sum_bits import SumBits
 from joingraph.graph.compiled.layout import Layout, lay_out
 from joingraph.graph.compiled.memory.path_blocks import Paths
 from joingraph.graph.compiled.memory.path_blocks import joined as put_together
-from joingraph.graph.compiled.memory.reserved import Words
+from joingraph.graph.compiled.memory.reserved import Words, lent
 from joingraph.graph.compiled.memory.state import GraphMemory
+from joingraph.graph.compiled.op_rows import came, rows_of
 from joingraph.maintainers.compiled.groups import end_batch
 from joingraph.maintainers.compiled.messages import make_groups
 from joingraph.plan.messages import Messages
@@ -48,6 +49,7 @@ from joingraph.view_diffs.factorised import Factorised
 from joingraph.view_diffs.view_diff import DiffRows, Fold
 
 NARROW_BITS, WIDE_BITS = 62, 126  # of sums that surely do not wrap
+FEW_PATHS_BITS = 34
 
 
 class TooWideError(Exception):
@@ -133,8 +135,10 @@ class TellingEngine(CompiledEngine):
         """Filter a batch, and look whether sums can be kept over it; nothing is changed yet."""
         feed = super()._fed(entries)
         if self.memory.words[f.GROUPS]:
-            for part in feed.parts:
-                self.bits.note(part.alias, part.matrix)
+            for alias in self.bits.aliases():
+                with lent(*feed.matrices):
+                    rows = rows_of(came(feed.ops, alias), self.layout, alias, post=True)
+                self.bits.note(alias, rows)
             self._check_bits(feed.rows)
             self.bits.come += feed.rows
         return feed
@@ -151,7 +155,16 @@ class TellingEngine(CompiledEngine):
         return values + self.bits.of_paths(ops) <= most
 
     def stop_telling(self) -> None:
-        """Make view diffs of the joined rows from here on: sums may be too wide."""
+        """Make view diffs of the joined rows from here on: sums may be too wide.
+
+        Where these are too many for that, refuse instead.
+        """
+        if self.bits.of_paths() > FEW_PATHS_BITS:
+            raise LimitError(
+                f"the sums of {self.definition.name} may need more than {WIDE_BITS} bits, and its"
+                " joined rows are too many to be added one by one; nothing was applied: CAST what"
+                " is added to a narrower type"
+            )
         self.forget_groups()
         self.plugs.forgo()
         self.memory.words[f.LIMIT] = f.BLOCK_LIMIT

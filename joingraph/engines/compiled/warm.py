@@ -18,10 +18,12 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from joingraph.engines.compiled.engine import CompiledEngine
+from joingraph.engines.compiled.grouped import TellingEngine
 from joingraph.engines.compiled.maintain import run
 from joingraph.graph.compiled.machine.kernel import SHARED
 from joingraph.graph.compiled.machine.stamps import stamp_of
 from joingraph.graph.compiled.memory.reserved import INTERPRETED
+from joingraph.plan.messages import messages_of
 from joingraph.plan.view import View
 from joingraph.reads.requests import Reading, Touched
 from joingraph.tables.batch import read_batch
@@ -34,6 +36,8 @@ TABLES = {
     "d": "CREATE TABLE d (n INT)",
 }
 SQL = """SELECT a.v, c.w, d.n FROM a JOIN b ON a.k = b.k JOIN c ON b.m = c.m JOIN d ON c.n = d.n"""
+GROUPED = """SELECT a.v, COUNT(*) AS n, SUM(b.m) AS s, MAX(b.m) AS best
+    FROM a JOIN b ON a.k = b.k GROUP BY a.v"""
 ROWS: dict[str, list[tuple[object, ...]]] = {
     "a": [(1, "x"), (1, "y"), (2, None)],
     "b": [(1, 1), (2, 1), (2, 2)],
@@ -92,3 +96,14 @@ def use_every_kernel() -> None:
     graph.cores.paths([range(0)], 1)
     graph.count()
     graph.check()
+    groups = View(GROUPED, TABLES)
+    assert groups.definition.grouping is not None, "a view that groups"
+    messages = messages_of(groups.plan, groups.definition.grouping)
+    assert messages is not None, "of sums, and of best values"
+    telling = TellingEngine(groups.definition, groups.plan, messages, "exact")
+    telling.know_groups()
+    telling.apply(
+        read_batch([("insert", *each) for each in ROWS.items()], groups.tables),
+        skip=True,
+        generate=True,
+    )

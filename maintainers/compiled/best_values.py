@@ -17,6 +17,7 @@ from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.entries import bound, identity_at, link_of
 from joingraph.graph.compiled.groups.bag_tree import change, least
 from joingraph.graph.compiled.machine.kernel import kernel, ld, small, sto
+from joingraph.graph.compiled.vertex_table import identity_of
 
 
 @small
@@ -116,7 +117,7 @@ def refresh_group(st: int, gd: int, record: int, to: int) -> None:
     """Write a group's best values: of its bags, or as the vertex is told that is the root."""
     told, vd = ld(gd, f.G_BEST_TELL), ld(gd, f.G_TABLE)
     if told:
-        owner = (record - ld(vd, f.V_RECORDS)) // (ld(vd, f.V_STRIDE) * 8)
+        owner = identity_of(vd, record)
         for place in range(ld(told, f.N_CARRIED)):
             best = best_of(told, place)
             write_best(ld(best, f.C_TREE), owner, to + ld(best, f.C_NUMBER) * 16)

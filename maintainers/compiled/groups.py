@@ -16,7 +16,7 @@ from joingraph.graph.compiled.entries import bound, group_at, length_at, link_of
 from joingraph.graph.compiled.lists import step_of
 from joingraph.graph.compiled.machine.kernel import add128, kernel, ld, small, sto
 from joingraph.graph.compiled.prefetch import op_at
-from joingraph.graph.compiled.vertex_table import drop, put
+from joingraph.graph.compiled.vertex_table import drop, identity_of, put
 from joingraph.maintainers.compiled.best_values import refresh_group
 
 
@@ -85,8 +85,7 @@ def noted(st: int, gd: int, record: int, states: int) -> int:
     if serial >= ld(gd, f.G_FIRST):
         return serial - (following - rows)
     vd, notes = ld(gd, f.G_TABLE), ld(gd, f.G_NOTES)
-    number = (record - ld(vd, f.V_RECORDS)) // (ld(vd, f.V_STRIDE) * 8)
-    sto(notes, rows, (ld(gd, f.G_DIFF) << 32) | number)
+    sto(notes, rows, (ld(gd, f.G_DIFF) << 32) | identity_of(vd, record))
     for word in range(keys + words):
         sto(notes + (1 + word) * column, rows, ld(record, word))
     sto(states, words, following)
@@ -117,7 +116,7 @@ def number_row(st: int, ad: int, weight: int) -> int:
     list_empty(gd, states)
     if weight > 0:
         place = number_place(st, ad)
-        sto(place, 0, (record - ld(vd, f.V_RECORDS)) // (ld(vd, f.V_STRIDE) * 8))
+        sto(place, 0, identity_of(vd, record))
     return record
 
 
@@ -141,7 +140,7 @@ def count_row(st: int, ad: int) -> int:
     gd, record = ld(st, f.GROUPS), group_of(st)
     vd, rows = ld(gd, f.G_TABLE), record + (ld(gd, f.G_STATE) + ld(gd, f.G_WORDS) + 1) * 8
     sto(rows, 0, ld(rows, 0) + 1)
-    sto(number_at(st, ad), 0, (record - ld(vd, f.V_RECORDS)) // (ld(vd, f.V_STRIDE) * 8))
+    sto(number_at(st, ad), 0, identity_of(vd, record))
     return record
 
 

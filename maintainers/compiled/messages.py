@@ -35,7 +35,7 @@ from joingraph.graph.compiled.lists import step_of
 from joingraph.graph.compiled.machine.kernel import kernel, ld, mul128, small, sto
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.prefetch import op_at
-from joingraph.graph.compiled.vertex_table import put
+from joingraph.graph.compiled.vertex_table import identity_of, put
 from joingraph.maintainers.compiled.best_values import (
     change_bags,
     move_values,
@@ -296,8 +296,7 @@ def climb(st: int, told: int, value: int, flip: int, changed: bool) -> int:
 @small
 def number_of(gd: int, record: int) -> int:
     """Return the number of a group."""
-    vd = ld(gd, f.G_TABLE)
-    return (record - ld(vd, f.V_RECORDS)) // (ld(vd, f.V_STRIDE) * 8)
+    return identity_of(ld(gd, f.G_TABLE), record)
 
 
 @small

@@ -80,10 +80,18 @@ class GroupTable:
 
     def everyone(self) -> Some:
         """Return all groups that have a path; a whole view's one in any case."""
-        keys, records = len(self.memory.at.keys), self.records
-        numbers = np.flatnonzero(self.is_there(records[:, keys : keys + self.memory.at.words]))
-        sums = records[numbers, keys : keys + self.memory.at.words]
-        return Some(self.keys(numbers), sums)
+        sums = self.sums
+        numbers = np.flatnonzero(self.is_there(sums))
+        return Some(self.keys(numbers), sums[numbers])
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self.is_there(self.sums)))
+
+    @property
+    def sums(self) -> Words:
+        """The sums of all records."""
+        keys = len(self.memory.at.keys)
+        return self.records[:, keys : keys + self.memory.at.words]
 
     def is_there(self, sums: Words) -> Marks:
         """Mark the sums of groups that have a path."""

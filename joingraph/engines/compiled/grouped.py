@@ -314,7 +314,7 @@ class CompiledGroups(GroupingEngine):
         if not self.telling.tells:
             return super().known_groups()
         known = self.telling.groups
-        return None if known is None else len(self.groups.everyone().sums)
+        return None if known is None else len(self.groups)
 
     def expire(self, conditions: Conditions, *, generate: bool) -> DiffRows | Deltas:
         """Delete all base rows that meet the conditions, in every alias named; give view diffs."""
@@ -342,17 +342,12 @@ class CompiledGroups(GroupingEngine):
         else:
             super().undo()
 
-    def restore(self, blocks: Blocks) -> None:
-        """Bring an empty graph to what was written."""
-        super().restore(blocks)
-
     def stats(self) -> dict[str, Any]:
         """Return the size of the joined rows' graph, how many groups there are, and their size."""
         if not self.is_told():
             return super().stats()
         groups = self.groups
-        count = len(groups.everyone().sums)
-        told = {"groups": count, "group_bytes": groups.memory.bytes()}
+        told = {"groups": len(groups), "group_bytes": groups.memory.bytes()}
         return {**self.rows.stats(), **told, "touched": int(groups.memory.words[f.G_TOUCHED])}
 
     def check(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.machine.kernel import ld, small, sto
+from joingraph.graph.compiled.vertex_table import identity_of
 
 
 @small
@@ -53,8 +54,7 @@ def record_at(ln: int, identity: int) -> int:
 @small
 def identity_at(ln: int, record: int) -> int:
     """Return the id of a vertex value from its record."""
-    vd = ld(ln, f.L_VERTEX)
-    return (record - ld(vd, f.V_RECORDS)) // (ld(vd, f.V_STRIDE) * 8)
+    return identity_of(ld(ln, f.L_VERTEX), record)
 
 
 @small

@@ -52,6 +52,12 @@ def record_of(vd: int, slot: int) -> int:
 
 
 @small
+def identity_of(vd: int, record: int) -> int:
+    """Return the id of a record."""
+    return (record - ld(vd, f.V_RECORDS)) // (ld(vd, f.V_STRIDE) * 8)
+
+
+@small
 def key_slot(vd: int, key: int, h: int) -> int:
     """Find the place of a key's slot, or of the empty one where it belongs."""
     count, index, mask = ld(vd, f.V_KEY), ld(vd, f.V_INDEX), ld(vd, f.V_MASK)
@@ -190,9 +196,8 @@ def grow_index(vd: int) -> None:
 @kernel
 def drop(vd: int, record: int) -> None:
     """Take a value without rows out of the index and free its record; its groups read empty."""
-    records, stride, index = ld(vd, f.V_RECORDS), ld(vd, f.V_STRIDE), ld(vd, f.V_INDEX)
-    mask, count = ld(vd, f.V_MASK), ld(vd, f.V_KEY)
-    identity = (record - records) // (stride * 8)
+    stride, index = ld(vd, f.V_STRIDE), ld(vd, f.V_INDEX)
+    mask, count, identity = ld(vd, f.V_MASK), ld(vd, f.V_KEY), identity_of(vd, record)
     place = hash_of(record, count) & mask
     while (ld(index, place) & f.LOW) != identity + 1:
         place = (place + 1) & mask

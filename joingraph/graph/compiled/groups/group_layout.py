@@ -57,6 +57,12 @@ class GroupLayout:
         return [(alias, best) for alias, of in enumerate(self.messages.carried) for best in of]
 
     @property
+    def first_tree(self) -> int:
+        """Where the first bag is described: behind the groups, the aliases and the vertices."""
+        tells, meets = len(self.messages.tells), len(self.messages.meets)
+        return f.GROUPS_WORDS + tells * f.TELL_WORDS + meets * f.MEET_WORDS
+
+    @property
     def is_linear(self) -> bool:
         """True if changes of sums alone travel."""
         return not self.messages.bests and not self.messages.is_set

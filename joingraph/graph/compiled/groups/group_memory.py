@@ -126,14 +126,8 @@ class GroupMemory(RecordTable):
 
     def tree(self, place: int) -> Words:
         """Return the words that describe a bag."""
-        start = self.first_tree + place * TREE_WORDS
+        start = self.at.first_tree + place * TREE_WORDS
         return self.words[start : start + TREE_WORDS]
-
-    @property
-    def first_tree(self) -> int:
-        """Where the first bag is described."""
-        tells, meets = len(self.messages.tells), len(self.messages.meets)
-        return f.GROUPS_WORDS + tells * f.TELL_WORDS + meets * f.MEET_WORDS
 
     def told_bytes(self, alias: int, ops: int = 0) -> int:
         """Return how many bytes there are for what an alias tells, after so many ops at most."""
@@ -176,12 +170,11 @@ class Description:
     def __init__(self, at: GroupLayout, memory: GraphMemory, base: int) -> None:
         self.at, self.memory, self.base, self.messages = at, memory, base, at.messages
         tells, meets = self.messages.tells, self.messages.meets
-        fixed = len(tells) * f.TELL_WORDS + len(meets) * f.MEET_WORDS
-        self.words = [0] * (f.GROUPS_WORDS + fixed)
+        self.words = [0] * at.first_tree
         for _ in at.trees:
-            self.add(
-                [0] * B_NEXT + [1] + [0] * (TREE_WORDS - B_NEXT - 1)
-            )  # a root, without entries
+            empty = [0] * TREE_WORDS
+            empty[B_NEXT] = 1  # a root, without entries
+            self.add(empty)
         fields = {
             f.G_WORDS: at.words,
             f.G_PARTS: len(at.sizes),
@@ -269,8 +262,7 @@ class Description:
         """Describe a best value that an alias tells: of its own rows, or of an alias below."""
         best, messages = self.messages.bests[number], self.messages
         tree = self.at.trees.index((alias, number))
-        fixed = len(messages.tells) * f.TELL_WORDS + len(messages.meets) * f.MEET_WORDS
-        address = self.base + 8 * (f.GROUPS_WORDS + fixed + tree * TREE_WORDS)
+        address = self.base + 8 * (self.at.first_tree + tree * TREE_WORDS)
         flip = -1 if best.is_greatest else 0
         if best.slot.alias == alias:
             ((source, word),) = self.at.places(best.slot)

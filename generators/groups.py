@@ -26,6 +26,7 @@ from joingraph.expressions.texts import Numbers, take_rows, typed
 from joingraph.expressions.tree import Expression, Value
 from joingraph.expressions.types import sql_name
 from joingraph.expressions.words import Word, from_words, normal, to_words, words_of
+from joingraph.generators.group_size import group_bytes
 from joingraph.sql.definition import Definition, Use
 from joingraph.view_diffs.view_diff import META, SIGNS, DiffRows, change_table, signed_counts
 
@@ -99,6 +100,14 @@ class Groups:
         keys: list[Key] = list(zip(*words, strict=True)) if words else [()] * count
         return Rows(keys, list(zip(*columns, strict=True)))
 
+    def __len__(self) -> int:
+        return len(self.of)
+
+    def add_rows(self, rows: pa.Table) -> None:
+        """Add joined rows, each once."""
+        for key, values in zip(*self.rows(rows), strict=True):
+            self.add(key, values, 1)
+
     def add(self, key: Key, values: Values, times: int) -> None:
         """Add a joined row so many times; below zero: take it away."""
         group = self.of.get(key)
@@ -149,6 +158,10 @@ class Groups:
             for value, column in zip(self.grouping.values, columns, strict=False)
         ]
         return f" of the group {', '.join(texts)}"
+
+    def absorbed(self, changes: pa.Table) -> tuple[DiffRows, None]:
+        """Add the rows of the join's view diff; give the groups' view diff."""
+        return self.diff_rows(list(self.absorb(changes))), None
 
     def absorb(self, changes: pa.Table) -> Iterator[Touched]:
         """Add the rows of the join's view diff; yield what each base diff did to the groups.
@@ -234,6 +247,11 @@ class Groups:
         """Take back the rows of the join's view diff that were absorbed, the last one first."""
         for _, key, values, times in reversed(self.changed_rows(changes)):
             self.add(key, values, -times)
+
+    @property
+    def bytes(self) -> int:
+        """About how many bytes groups take."""
+        return group_bytes(self.of)
 
     def states(self) -> dict[Key, tuple[int, list[Any]]]:
         """Return how many paths each group has, and its states."""

@@ -9,6 +9,7 @@ from joingraph.common.names import plain, short_repr
 from joingraph.engines.contract import Engine
 from joingraph.engines.grouping import GroupingEngine
 from joingraph.engines.plain import ReferenceEngine
+from joingraph.plan.joined_rows import plan_of_joined
 from joingraph.plan.messages import messages_of
 from joingraph.plan.view import View
 
@@ -36,7 +37,14 @@ def make_engine(
     messages = messages_of(view.plan, grouping) if is_told else None
     if messages is None:
         rows = of_rows(view, engine, lookahead, key_index)
-        return GroupingEngine(view.definition, rows, keep_groups=keep_groups)
+        joined = plan_of_joined(grouping) if engine != "reference" else None
+        if joined is None:
+            return GroupingEngine(view.definition, rows, keep_groups=keep_groups)
+        absorbing = import_module("joingraph.engines.compiled.groups.absorbing")
+        by_column: Engine = absorbing.AbsorbingEngine(
+            view.definition, rows, joined, keep_groups=keep_groups
+        )
+        return by_column
     import_module("joingraph.engines.compiled.warm").ensure_compiled()
     compiled = import_module("joingraph.engines.compiled.grouped")
     telling = compiled.TellingEngine(view.definition, view.plan, messages, lookahead, key_index)

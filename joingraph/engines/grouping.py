@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -30,8 +30,7 @@ from joingraph.expressions.texts import Numbers, blocks, take_rows
 from joingraph.expressions.tree import Expression
 from joingraph.expressions.words import Word, from_words
 from joingraph.generators.deltas import DeltaMaker
-from joingraph.generators.group_size import group_bytes
-from joingraph.generators.groups import Groups, Key
+from joingraph.generators.groups import Groups, Key, Shown, Values
 from joingraph.generators.reads.scan import BLOCK
 from joingraph.graph.blocks import Block
 from joingraph.reads.access_paths import AllGroups
@@ -46,12 +45,55 @@ from joingraph.tables.batch import Entry, Refused
 from joingraph.tables.table import Table
 from joingraph.view_diffs.deltas import Deltas, FactorisedDeltas
 from joingraph.view_diffs.factorised import Factorised
-from joingraph.view_diffs.view_diff import DiffRows
+from joingraph.view_diffs.view_diff import DiffRows, Fold
 
 NO_GROUPS = (
     "this graph keeps no groups, so batches make deltas of them and no rows; ask for"
     ' form="deltas", or make it with keep_groups=True'
 )
+
+
+class Known(Protocol):
+    """The groups of a view, as far as rows were brought to them: plain, or by column."""
+
+    def __len__(self) -> int: ...
+
+    def add_rows(self, rows: pa.Table) -> None:
+        """Add joined rows, each once."""
+        ...
+
+    def absorbed(self, changes: pa.Table) -> tuple[DiffRows, Fold | None]:
+        """Add the rows of the join's view diff; give the groups' view diff, and what folds it."""
+        ...
+
+    def take_back(self, changes: pa.Table) -> None:
+        """Take back the rows of the join's view diff that were absorbed, the last one first."""
+        ...
+
+    def all_shown(self) -> Shown:
+        """Return what all groups show."""
+        ...
+
+    def shown(self, keys: Sequence[Key], values: Sequence[Values]) -> Shown:
+        """Return which groups pass HAVING, their values, and the view's rows of these."""
+        ...
+
+    def keys_of(self, words: tuple[Word, ...]) -> list[Key]:
+        """Return the keys of the groups that show a row."""
+        ...
+
+    def values_of(self, key: Key) -> Values | None:
+        """Compute a group's aggregates; None if it is not there."""
+        ...
+
+    def states(self) -> Mapping[Key, object]:
+        """Return what is kept of each group, to compare it."""
+        ...
+
+    @property
+    def bytes(self) -> int:
+        """About how many bytes groups take."""
+        ...
 
 
 class GroupingEngine:
@@ -61,12 +103,12 @@ class GroupingEngine:
         assert definition.grouping is not None, "a view without groups needs no more than its rows"
         self.definition, self.grouping, self.rows = definition, definition.grouping, rows
         self.keep_groups = keep_groups
-        self._groups: Groups | None = None
+        self._groups: Known | None = None
         # View diffs of the join since `keep`; None: groups were made anew since.
         self._absorbed: list[pa.Table] | None = []
 
     @property
-    def groups(self) -> Groups:
+    def groups(self) -> Known:
         """The groups, made of the joined rows where they are not known."""
         assert self.keep_groups, "groups that are not kept are made for each read"
         if self._groups is None:
@@ -74,18 +116,20 @@ class GroupingEngine:
             self._groups = self.made_groups()
         return self._groups
 
-    def groups_of(self, conditions: Sequence[Expression] = ()) -> Groups:
+    def groups_of(self, conditions: Sequence[Expression] = ()) -> Known:
         """Return the groups that are kept, or else those that may meet conditions."""
         return self.groups if self.keep_groups else self.made_groups(conditions)
 
-    def made_groups(self, conditions: Sequence[Expression] = ()) -> Groups:
+    def new_groups(self) -> Known:
+        """Return groups of no rows."""
+        return Groups(self.definition)
+
+    def made_groups(self, conditions: Sequence[Expression] = ()) -> Known:
         """Make groups of the joined rows: of all, or of those that may be of such groups."""
-        groups, asked = Groups(self.definition), of_rows(self.grouping, conditions)
+        groups, asked = self.new_groups(), of_rows(self.grouping, conditions)
         rows = self.rows
         for batch in rows.read(Reading(asked), Visited()) if asked else rows.scan():
-            of_batch = groups.rows(pa.Table.from_batches([batch]))
-            for key, values in zip(*of_batch, strict=True):
-                groups.add(key, values, 1)
+            groups.add_rows(pa.Table.from_batches([batch]))
         return groups
 
     @cached_property
@@ -119,16 +163,16 @@ class GroupingEngine:
             raise DiffError(NO_GROUPS)
         groups = self.groups if generate else None
         applied = self.rows.apply(entries, skip=skip, generate=generate, ready=ready)
-        return Applied(self._absorbed_by(groups, applied.changes), applied.refused)
+        changes, net = self._absorbed_by(groups, applied.changes)
+        return Applied(changes, applied.refused, net)
 
-    def _absorbed_by(self, groups: Groups | None, changes: DiffRows) -> DiffRows:
+    def _absorbed_by(self, groups: Known | None, changes: DiffRows) -> tuple[DiffRows, Fold | None]:
         """Let groups absorb a view diff of the joined rows; None: they are made anew once asked."""
         self._groups = None  # until they are whole again
         if groups is None:
-            return Groups(self.definition).diff_rows([])
+            return Groups(self.definition).diff_rows([]), None
         with nothing_applied():
-            touched = list(groups.absorb(changes.table))
-            found = groups.diff_rows(touched)
+            found = groups.absorbed(changes.table)
         if self._absorbed is not None:
             self._absorbed.append(changes.table)
         self._groups = groups
@@ -171,7 +215,7 @@ class GroupingEngine:
 
     def known_groups(self) -> int | None:
         """Return how many groups there are, if that is known."""
-        return None if self._groups is None else len(self._groups.of)
+        return None if self._groups is None else len(self._groups)
 
     def expire(self, conditions: Conditions, *, generate: bool) -> DiffRows | Deltas:
         """Delete all base rows that meet the conditions, in every alias named; give view diffs."""
@@ -180,7 +224,7 @@ class GroupingEngine:
         changes = self.rows.expire(conditions, generate=generate)
         assert isinstance(changes, DiffRows), "rows that are joined are no groups"
         found = None if deltas is None else deltas.of(changes.table)
-        rows = self._absorbed_by(groups, changes)
+        rows, _ = self._absorbed_by(groups, changes)
         return rows if found is None else found
 
     def limit(self, memory_limit: int) -> None:
@@ -302,8 +346,8 @@ class GroupingEngine:
 
     def stats(self) -> dict[str, Any]:
         """Return the size of the joined rows' graph, how many groups are kept, and their size."""
-        kept = self.groups.of if self.keep_groups else {}
-        return {**self.rows.stats(), "groups": len(kept), "group_bytes": group_bytes(kept)}
+        size, taken = (len(self.groups), self.groups.bytes) if self.keep_groups else (0, 0)
+        return {**self.rows.stats(), "groups": size, "group_bytes": taken}
 
     def compile(self, progress: Progress) -> None:
         """Compile what the engine of the joined rows has to compile."""

@@ -199,11 +199,13 @@ class GroupTable:
                 return only(some, np.array([at]))
         return None
 
-    def states(self) -> dict[tuple[Word, ...], tuple[int, ...]]:
-        """Return the sums of each group."""
+    def states(self) -> dict[tuple[Word, ...], str]:
+        """Return what each group shows and is, to compare it."""
         some = self.everyone()
-        columns = [each.tolist() for each in self.numbers(some.sums)]
-        return dict(zip(self.key_words(some), zip(*columns, strict=True), strict=True))
+        numbers = [each.tolist() for each in self.numbers(some.sums)]
+        results = [each.to_pylist() for each in self.results(some)]
+        rows = zip(*numbers, *results, strict=True)
+        return dict(zip(self.key_words(some), map(repr, rows), strict=True))
 
 
 def number(words: Words) -> Words:

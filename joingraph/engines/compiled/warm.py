@@ -19,10 +19,12 @@ import pyarrow as pa
 
 from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.engines.compiled.grouped import TellingEngine
+from joingraph.engines.compiled.groups.absorbing import AbsorbingEngine
 from joingraph.engines.compiled.maintain import run
 from joingraph.graph.compiled.machine.kernel import SHARED
 from joingraph.graph.compiled.machine.stamps import stamp_of
 from joingraph.graph.compiled.memory.reserved import INTERPRETED
+from joingraph.plan.joined_rows import plan_of_joined
 from joingraph.plan.messages import messages_of
 from joingraph.plan.view import View
 from joingraph.reads.requests import Reading, Touched
@@ -102,8 +104,10 @@ def use_every_kernel() -> None:
     assert messages is not None, "of sums, and of best values"
     telling = TellingEngine(groups.definition, groups.plan, messages, "exact")
     telling.know_groups()
-    telling.apply(
-        read_batch([("insert", *each) for each in ROWS.items()], groups.tables),
-        skip=True,
-        generate=True,
-    )
+    joined = plan_of_joined(groups.definition.grouping)
+    assert joined is not None, "the same of joined rows"
+    rows = CompiledEngine(groups.plan, "exact")
+    absorbing = AbsorbingEngine(groups.definition, rows, joined, keep_groups=True)
+    some = read_batch([("insert", *each) for each in ROWS.items()], groups.tables)
+    for each in (telling, absorbing):
+        each.apply(some, skip=True, generate=True)

@@ -1,0 +1,1 @@
+"""Groups kept of a view's joined rows, by column."""

@@ -1,0 +1,158 @@
+"""Groups that absorb joined rows by column: generators/groups.py in flat memory.
+
+    rows      fan | score   +/- times, base diff        Arrow columns
+    words     | ann | 5 |   +1                          rows of words, told of and forgotten
+    groups    ann -> 3 paths, 12                        as messages keep them
+
+The joined rows are those of an alias of a graph that keeps none (plan/joined_rows.py): so what is
+kept, noted and shown of groups is what messages keep, note and show.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from joingraph.common.errors import LimitError
+from joingraph.expressions import texts
+from joingraph.generators.compiled.reads.group_diffs import GroupDiffs
+from joingraph.generators.compiled.reads.group_table import GroupTable
+from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.groups.bag_tree import B_ENTRIES, MOST_LEVELS, NODE_WORDS
+from joingraph.graph.compiled.groups.group_layout import GroupLayout
+from joingraph.graph.compiled.groups.group_memory import NOTES, GroupMemory
+from joingraph.graph.compiled.groups.sum_bits import SumBits
+from joingraph.graph.compiled.layout import lay_out
+from joingraph.graph.compiled.memory.path_blocks import Paths
+from joingraph.graph.compiled.memory.path_blocks import joined as put_together
+from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
+from joingraph.graph.compiled.memory.state import GraphMemory
+from joingraph.graph.compiled.ops import ops_alike
+from joingraph.graph.compiled.values import string_pool
+from joingraph.graph.compiled.values.columns import rows_of_words
+from joingraph.graph.compiled.values.string_pool import Interner
+from joingraph.maintainers.compiled.absorb import absorb
+from joingraph.maintainers.compiled.groups import end_batch
+from joingraph.maintainers.compiled.messages import make_groups
+from joingraph.plan.joined_rows import JoinedPlan
+from joingraph.sql.definition import Definition
+from joingraph.view_diffs.view_diff import META, DiffRows, Fold, signed_counts
+
+SUM_BITS = 126  # of sums that surely do not wrap
+FEWEST_BYTES = 4 << 20  # of texts that came, before it is looked which are left
+
+
+class CannotAbsorb(Exception):
+    """Sums may need more bits than are kept, or a value has no word."""
+
+
+class JoinedMemory(GroupMemory):
+    """Groups of rows that no graph keeps."""
+
+    def most_groups(self, ops: int) -> int:
+        """Bound how many groups there are while the next ops are carried out."""
+        return int(self.state[f.V_NEXT]) + ops + 1
+
+    def tree_bytes(self, alias: int, ops: int) -> int:
+        """Bound the bytes of the nodes of bags: at worst each has one entry."""
+        entries = max(int(self.tree(place)[B_ENTRIES]) for place in range(len(self.at.trees)))
+        return 8 * NODE_WORDS * (entries + ops + MOST_LEVELS)
+
+
+class AbsorbedGroups(GroupTable):
+    """The groups of one view, and what brings its joined rows to them."""
+
+    def __init__(self, definition: Definition, joined: JoinedPlan) -> None:
+        plan, messages = joined
+        layout = lay_out(plan, exact=False)
+        self.graph = GraphMemory(layout, f.NONE)
+        memory = JoinedMemory(GroupLayout(plan, layout, messages, wide=True), self.graph)
+        super().__init__(definition, memory, Interner())
+        self.bits = SumBits(plan, messages, self.graph)
+        self.rows = self.kept_bytes = 0
+        memory.make_filled()
+        make_groups(self.graph.st, memory.gd, np.empty(0, np.int64), 0, 0)
+        self.graph.words[f.LIMIT] = NOTES
+
+    def add_rows(self, rows: pa.Table) -> None:
+        """Add joined rows, each once."""
+        times, diffs = np.ones(len(rows), np.int64), np.zeros(len(rows), np.int64)
+        self.tell(rows, diffs, times, silent=True)
+
+    def absorbed(self, changes: pa.Table) -> tuple[DiffRows, Fold]:
+        """Add the rows of the join's view diff; give the groups' view diff, and what folds it."""
+        width = changes.num_columns - len(META)
+        times, diffs = signed_counts(changes, width), changes.column(width + 2).to_numpy()
+        notes = self.tell(changes.select(range(width)), diffs, times, silent=False)
+        noted = GroupDiffs(self, notes)
+        if not noted.always_answer:
+            assert noted.each, "rows are made now, as they may fail"
+        end_batch(self.memory.gd)
+        return noted.changes(), noted.net
+
+    def take_back(self, changes: pa.Table) -> None:
+        """Take back the rows of the join's view diff that were absorbed, the last one first."""
+        width = changes.num_columns - len(META)
+        times, diffs = signed_counts(changes, width), changes.column(width + 2).to_numpy()
+        rows = texts.take_rows(changes.select(range(width)), np.arange(len(changes))[::-1])
+        self.tell(rows, diffs[::-1], -times[::-1], silent=True)
+
+    def tell(self, rows: pa.Table, diffs: Words, times: Words, *, silent: bool) -> list[Words]:
+        """Tell of joined rows, each so many times; gives the notes of groups by column."""
+        matrix, words = self.rows_of_words(rows), self.graph.words
+        self.check_bits(matrix, times)
+        self.memory.make_room(len(rows))
+        ops, parts = ops_alike(0, diffs, f.INSERT, matrix), list[Paths]()
+        times = np.ascontiguousarray(times)
+        one, columns = np.zeros(1, np.int64), self.memory.at.note_columns
+        with lent(matrix, ops, times):
+            words[f.OPS], words[f.SILENT], words[f.CURSOR] = address_of(ops), silent, 0
+            ended = f.FULL
+            while ended == f.FULL:
+                words[f.ROWS] = 0
+                ended = absorb(self.graph.st, address_of(times), len(ops))
+                found = self.memory.notes(int(words[f.ROWS]))
+                parts.append(Paths(list(found), one, one - 1, one + 1, int(words[f.ROWS])))
+        if silent:
+            end_batch(self.memory.gd)
+        return put_together(parts, columns).words
+
+    def rows_of_words(self, rows: pa.Table) -> Words:
+        """Turn joined rows into words."""
+        try:
+            found = [
+                rows_of_words(
+                    [texts.whole(each) for each in piece.columns], len(piece), self.interner, keys=0
+                )
+                for piece in texts.pieces(rows)
+            ]
+        except LimitError:
+            raise CannotAbsorb from None
+        return found[0] if len(found) == 1 else np.concatenate(found)
+
+    def check_bits(self, matrix: Words, times: Words) -> None:
+        """Count joined rows, and raise CannotAbsorb if sums over them might wrap."""
+        self.bits.note(0, matrix)
+        most = int(np.abs(times).max(initial=0))
+        self.rows += most * len(times)
+        if self.bits.of_values() + self.rows.bit_length() > SUM_BITS:
+            raise CannotAbsorb
+
+    def made(self) -> None:
+        """Note that all rows there are were added."""
+        self.kept_bytes = self.text_bytes
+
+    @property
+    def text_bytes(self) -> int:
+        """How many bytes of text have come."""
+        return int(self.interner.state[string_pool.TOP])
+
+    @property
+    def is_outgrown(self) -> bool:
+        """True if so many texts have come that groups may be made anew, to know only those left."""
+        return self.text_bytes - self.kept_bytes > max(FEWEST_BYTES, self.kept_bytes)
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes groups take, and their texts."""
+        return self.memory.bytes() + self.interner.bytes

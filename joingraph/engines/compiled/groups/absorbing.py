@@ -1,0 +1,62 @@
+"""Groups kept of joined rows: what no message tells is seen on a path, and brought to its group.
+
+    entries -> engine of the joined rows -> its view diff, by column -> groups -> theirs
+
+Taken where residual predicates or expressions are over several tables, or what groups are asked for
+is. Where a sum may need more bits than are kept, the plain groups take over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from joingraph.engines.compiled.groups.absorbed_groups import AbsorbedGroups, CannotAbsorb
+from joingraph.engines.contract import Engine
+from joingraph.engines.grouping import GroupingEngine, Known
+from joingraph.expressions.tree import Expression
+from joingraph.plan.joined_rows import JoinedPlan
+from joingraph.sql.definition import Definition
+from joingraph.view_diffs.view_diff import DiffRows, Fold
+
+
+class AbsorbingEngine(GroupingEngine):
+    """Keeps the groups of one view by column, as long as their sums are no wider than is kept."""
+
+    def __init__(
+        self, definition: Definition, rows: Engine, joined: JoinedPlan, *, keep_groups: bool
+    ) -> None:
+        super().__init__(definition, rows, keep_groups=keep_groups)
+        self.joined: JoinedPlan | None = joined  # None: groups are plain
+
+    def new_groups(self) -> Known:
+        """Return groups of no rows."""
+        if self.joined is None:
+            return super().new_groups()
+        return AbsorbedGroups(self.definition, self.joined)
+
+    def made_groups(self, conditions: Sequence[Expression] = ()) -> Known:
+        """Make groups of the joined rows: of all, or of those that may be of such groups."""
+        try:
+            groups = super().made_groups(conditions)
+        except CannotAbsorb:
+            self.joined = None
+            return super().made_groups(conditions)
+        if isinstance(groups, AbsorbedGroups):
+            groups.made()
+        return groups
+
+    def _absorbed_by(self, groups: Known | None, changes: DiffRows) -> tuple[DiffRows, Fold | None]:
+        """Let groups absorb a view diff of the joined rows; None: they are made anew once asked."""
+        try:
+            return super()._absorbed_by(groups, changes)
+        except CannotAbsorb:
+            self.joined = self._absorbed = None
+        plain = self.made_groups()  # of all rows, also of those that came with this batch
+        plain.take_back(changes.table)
+        return super()._absorbed_by(plain, changes)
+
+    def keep(self) -> None:
+        """Keep what was done so far: `undo` does not reach behind it."""
+        super().keep()
+        if isinstance(self._groups, AbsorbedGroups) and self._groups.is_outgrown:
+            self._groups = None

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
+from benchmarks import unmade_rows
 from benchmarks.harness.checksum import REMOVALS, Tally, tally_folded_groups, tally_groups
 from benchmarks.harness.compiled_consumer import SUM, TUPLES, Draining, consume
 from benchmarks.harness.one_run import run
@@ -159,3 +160,12 @@ def test_an_engine_that_drains_groups_is_read_by_compiled_code(
     monkeypatch.setattr(jg.JoinGraph, "stream", None)  # the fall-back is not taken
     drained = run(Spec("q3agg", "each", "compiled", "auto", str(folder), 50))
     assert outcome(drained) == told_of_groups("q3agg", folder, 1)
+
+
+def test_rows_that_are_not_made_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unmade_rows.main(
+        ["--data", str(tmp_path), "--size", "tiny", "--diffs", "200", "--followers", "20"]
+    )
+    assert "followers go" in capsys.readouterr().out

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -69,10 +70,10 @@ def measure(folder: Path, size: Size | None, diffs: int, followers: int) -> None
     tweets = pa.concat_tables([each.rows for each in inputs.diffs if each.table == "tweet"])
     graph = JoinGraph(counted())
     graph.compile()
-    print(f"{seconds(lambda: graph.load(dict(inputs.tables))):.2f} s to load")
-    print(f"{seconds(lambda: show(graph)):.2f} s to read it first")
+    print(f"{seconds(partial(graph.load, dict(inputs.tables))):.2f} s to load")
+    print(f"{seconds(partial(show, graph)):.2f} s to read it first")
     for part in parts_of(dict(inputs.tables), tweets[: diffs - followers], followers):
-        took = seconds(lambda part=part: carry_out(graph, part))
+        took = seconds(partial(carry_out, graph, part))
         print(f"{part.name:<16}{part.diffs:>8,}  {took / part.diffs * 1e6:10,.1f} us each")
     show(graph)
     graph.check()

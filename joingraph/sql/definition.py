@@ -5,6 +5,10 @@
         conditions  F.userId = T.userId          (the conjuncts of every ON and WHERE)
         output      followerId = F.followerId, tweetId = T.tweetId
 
+    SELECT F.fan, R.by FROM follower F LEFT JOIN retweet R ON R.fan = F.fan WHERE F.fan > 3
+    ->  tree        Inner((Outer(Leaf(F), Leaf(R), (R.fan = F.fan,)),), (F.fan > 3,))
+        conditions  none: the tree has them
+
     SELECT F.fan, COUNT(*) AS n, SUM(T.score) + 1 AS s FROM ... GROUP BY F.fan HAVING COUNT(*) > 1
     ->  joined      a Definition of its own, with the columns F.fan, T.score
         grouping    keys F.fan   uses COUNT(*), SUM(T.score)   having COUNT(*) > 1
@@ -18,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
@@ -37,6 +42,49 @@ class Alias:
 
     name: str
     table: str
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """An alias in a join tree."""
+
+    alias: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """Parts of which each row has one of every part, where all conditions are TRUE."""
+
+    parts: tuple[Joined, ...]
+    conditions: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """LEFT JOIN, or FULL: what finds no partner stays, with NULLs in the partner's place."""
+
+    left: Joined
+    right: Joined
+    conditions: tuple[Expression, ...]
+    is_full: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """The left side, asked whether the right one has a row on which all conditions are TRUE.
+
+    semi and anti keep the rows for which it has one, or none; mark keeps all, and `mark` is a
+    column that says so, by which conditions and outputs above call it.
+    """
+
+    kind: Literal["semi", "anti", "mark"]
+    left: Joined
+    right: Joined
+    conditions: tuple[Expression, ...]
+    mark: Column | None = None
+
+
+Joined: TypeAlias = Leaf | Inner | Outer | Probe
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +152,7 @@ class Definition:
     output: tuple[Output, ...]
     grouping: Grouping | None = None
     order: tuple[Order, ...] = ()  # in which scan() reads it, where the caller asks for none
+    tree: Joined | None = None  # how aliases are joined; None: all by inner joins
     # Derived, since Arrow takes long to make one: the view's columns as an Arrow schema.
     schema: pa.Schema = field(init=False, repr=False, compare=False)
 

@@ -1,7 +1,8 @@
 """Splits the rows that pass into what the graph keeps of them: keys and projected values.
 
 In: a base table's rows by column. Out: for each row its image for one alias, or None where the
-filter drops it. A NULL in a key meets nothing, so such a row is dropped too.
+filter drops it. A NULL in a key meets nothing, so such a row is dropped too, or kept at a value of
+its own where it counts without partners.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from joingraph.filters.conditions import (
     numbered,
     passing,
 )
-from joingraph.graph.join_graph import Image, Row
+from joingraph.graph.join_graph import Image, Row, lone_keys
 from joingraph.plan.model import AliasPlan
 
 
@@ -38,7 +39,8 @@ def images_of(alias: AliasPlan, table: pa.Table) -> list[Image | None]:
     numbers = passing(alias.conditions, given, table.num_rows)
     flat = [each for vertex in alias.keys for each in vertex]
     keys = [normal(each) for each in computed(flat, given, numbers)]
-    joins = without_null(keys, len(numbers))
+    asked = [lone for vertex, lone in zip(alias.keys, alias.lone, strict=True) for _ in vertex]
+    joins = without_null((k for k, lone in zip(keys, asked, strict=True) if not lone), len(numbers))
     numbers = numbers[joins]
     key_words = rows_of((each.filter(pa.array(joins)) for each in keys), len(numbers))
     row_words = rows_of(computed(alias.projected, given, numbers), len(numbers))
@@ -46,7 +48,7 @@ def images_of(alias: AliasPlan, table: pa.Table) -> list[Image | None]:
     for number, words, row in zip(numbers.tolist(), key_words, row_words, strict=True):
         remaining = iter(words)
         key = tuple(tuple(next(remaining) for _ in vertex) for vertex in alias.keys)
-        split[number] = Image(key, row)
+        split[number] = Image(lone_keys(alias.index, key) if any(alias.lone) else key, row)
     return split
 
 

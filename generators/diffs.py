@@ -9,18 +9,20 @@ Where only one side of a move meets the residual predicates, an insert or a dele
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
 from joingraph.expressions.evaluate import NoAnswer
 from joingraph.expressions.tree import Expression
-from joingraph.generators.paths import Path, Step, keep_true
+from joingraph.generators.paths import Path, Step, at_value, keep_true
 from joingraph.generators.walk import Walker
-from joingraph.graph.join_graph import Change, Graph, LookAhead, Move
-from joingraph.plan.arrange import rows_program
+from joingraph.graph.join_graph import Change, Flip, Graph, LookAhead, Move
+from joingraph.plan.arrange import around_program, rows_program
 from joingraph.plan.model import Plan
 from joingraph.reads.unanswered import checks_of, unanswered
+
+Rest = tuple[Step | None, ...]
 
 
 class Effect(NamedTuple):
@@ -31,8 +33,13 @@ class Effect(NamedTuple):
     times: int
 
 
-def effects(graph: Graph, look: LookAhead, change: Change | Move) -> Iterator[Effect]:
+def effects(graph: Graph, look: LookAhead, change: Change | Move | Flip) -> Iterator[Effect]:
     """Yield what one change of the graph does to the view."""
+    if isinstance(change, Flip):
+        yield from flipped(graph, look, change)
+        return
+    if graph.plan.aliases[change.tuple.alias].is_silent:
+        return
     if isinstance(change, Move):
         yield from moved(graph, look, change)
         return
@@ -45,6 +52,36 @@ def effects(graph: Graph, look: LookAhead, change: Change | Move) -> Iterator[Ef
             yield Effect(path, None, path.times * -change.times)
 
 
+def flipped(graph: Graph, look: LookAhead, flip: Flip) -> Iterator[Effect]:
+    """Yield what becomes of the rows around a vertex value as a seat is no longer empty, or is.
+
+    The rows of NULLs go as the first partner comes; rows that ask for one come, or go.
+    """
+    plan, value = graph.plan, flip.value
+    at = plan.vertices[value.vertex]
+    alias, mode = at.aliases[flip.seat], at.modes[flip.seat]
+    if all(plan.aliases[other].is_silent for other in at.aliases if other != alias):
+        return
+    if mode == "mark":
+        before, after = (
+            {rest(path, alias): path for path in around(graph, look, flip, told)}
+            for told in (not flip.is_up, flip.is_up)
+        )
+        yield from paired(before, after)
+        return
+    for path in around(graph, look, flip, None):
+        comes = flip.is_up == (mode == "semi")
+        yield Effect(None, path, path.times) if comes else Effect(path, None, path.times)
+
+
+def around(graph: Graph, look: LookAhead, flip: Flip, told: bool | None) -> list[Path]:
+    """Return the complete paths through a vertex value, one of its seats apart."""
+    vertex = flip.value.vertex
+    alias = graph.plan.vertices[vertex].aliases[flip.seat]
+    program = around_program(graph.plan, vertex, alias, told)
+    return list(Walker(graph, look).walk([at_value(graph.plan, flip.value)], program.steps))
+
+
 def moved(graph: Graph, look: LookAhead, move: Move) -> Iterator[Effect]:
     """Pair the paths before and after a move that share all their other steps."""
     alias = move.tuple.alias
@@ -52,6 +89,11 @@ def moved(graph: Graph, look: LookAhead, move: Move) -> Iterator[Effect]:
         {rest(path, alias): path for path in paths_through(graph, look, Step(move.tuple, row))}
         for paths_through, row in ((answered_paths, move.pre), (complete_paths, move.post))
     )
+    yield from paired(before, after)
+
+
+def paired(before: Mapping[Rest, Path], after: Mapping[Rest, Path]) -> Iterator[Effect]:
+    """Pair paths that share all their other steps."""
     for other_steps, path in before.items():
         yield Effect(path, after.get(other_steps), path.times)
     for other_steps, path in after.items():
@@ -59,7 +101,7 @@ def moved(graph: Graph, look: LookAhead, move: Move) -> Iterator[Effect]:
             yield Effect(None, path, path.times)
 
 
-def rest(path: Path, alias: int) -> tuple[Step | None, ...]:
+def rest(path: Path, alias: int) -> Rest:
     """Return the steps of a path but one."""
     return path.steps[:alias] + path.steps[alias + 1 :]
 

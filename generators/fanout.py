@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from joingraph.generators.diffs import flipped
 from joingraph.generators.factorised import is_read, is_tied
 from joingraph.generators.paths import Step
 from joingraph.generators.walk import Walker
-from joingraph.graph.join_graph import Change, Graph, LookAhead, Move
+from joingraph.graph.join_graph import Change, Flip, Graph, LookAhead, Move
 from joingraph.plan.arrange import fanout_program
 
 
@@ -29,13 +30,19 @@ class Fanout(NamedTuple):
     sign: int
 
 
-def fanout(graph: Graph, look: LookAhead, changes: Sequence[Change | Move]) -> Fanout:
+def fanout(graph: Graph, look: LookAhead, changes: Sequence[Change | Move | Flip]) -> Fanout:
     """Count the rows of one change, or of the two that one alias feels of an update."""
     return joined([one_change(graph, look, change) for change in changes])
 
 
-def one_change(graph: Graph, look: LookAhead, change: Change | Move) -> Fanout:
-    """Count the rows of one change; those of a move have two images."""
+def one_change(graph: Graph, look: LookAhead, change: Change | Move | Flip) -> Fanout:
+    """Count the rows of one change; those of a move have two images, and may be of a flip."""
+    if isinstance(change, Flip):
+        found = flipped(graph, look, change)
+        rows = sum(each.times * (2 if each.pre and each.post else 1) for each in found)
+        return Fanout(rows, exact=False, sign=0)
+    if graph.plan.aliases[change.tuple.alias].is_silent:
+        return Fanout(0, exact=True, sign=0)
     if isinstance(change, Move) and not is_read(graph.plan, change):
         return Fanout(0, exact=True, sign=0)
     at = change.tuple

@@ -22,10 +22,11 @@ from joingraph.expressions.evaluate import evaluate, holds
 from joingraph.expressions.texts import is_text
 from joingraph.expressions.tree import Expression
 from joingraph.expressions.words import Word, from_words
-from joingraph.graph.join_graph import JoinTuple, Row, VertexValue
+from joingraph.graph.join_graph import NOWHERE, JoinTuple, Row, VertexValue
 from joingraph.plan.kept_columns import kept_parts
 from joingraph.plan.model import Plan, Slot
 
+LIVES = JoinTuple(-1, (), ())  # of an alias that is asked for: its row says whether it is there
 PIECE_MIN, PIECE_MAX = 16, 4096  # paths on which a condition is evaluated at once
 
 
@@ -54,14 +55,34 @@ def begin(plan: Plan, start: Step, times: int = 1) -> Path:
     return bound(plan, nowhere, start, times)
 
 
+def at_value(plan: Plan, value: VertexValue) -> Path:
+    """Make the path that begins at a vertex value."""
+    values = [None] * len(plan.vertices)
+    at = (*values[: value.vertex], value, *values[value.vertex + 1 :])
+    return Path(at, (None,) * len(plan.aliases), 1)
+
+
 def bound(plan: Plan, path: Path, step: Step, times: int) -> Path:
     """Make the path that goes on by a step, whose vertex values are bound, too."""
     alias = step.tuple.alias
     values = list(path.values)
     for vertex, value in zip(plan.aliases[alias].vertices, step.tuple.values, strict=True):
-        values[vertex] = value
+        if value is not NOWHERE:
+            values[vertex] = value
     steps = (*path.steps[:alias], step, *path.steps[alias + 1 :])
     return Path(tuple(values), steps, times, path.lists)
+
+
+def bound_null(plan: Plan, path: Path, null: JoinTuple) -> Path:
+    """Make the path on which an alias is missing, and all beyond it."""
+    (row,) = null.rows
+    return bound(plan, path, Step(null, row), path.times)
+
+
+def noted(path: Path, alias: int, lives: bool) -> Path:
+    """Make the path that says whether an alias was there that is asked for."""
+    step = Step(LIVES, (lives,))
+    return path._replace(steps=(*path.steps[:alias], step, *path.steps[alias + 1 :]))
 
 
 def keep_true(plan: Plan, paths: Iterable[Path], tests: Sequence[Expression]) -> Iterator[Path]:
@@ -157,6 +178,11 @@ def word(plan: Plan, path: Path, slot: Slot) -> Word:
         step = path.steps[slot.alias]
         assert step is not None, "a projected value is read only after its alias was entered"
         return step.row[slot.position]
+    if plan.aliases[slot.alias].presence == "maybe":
+        step = path.steps[slot.alias]
+        assert step is not None, "a key that may be missing is read after its alias was entered"
+        of_row = step.tuple.values[slot.vertex]
+        return None if of_row is NOWHERE else of_row.words[slot.position]
     value = path.values[plan.aliases[slot.alias].vertices[slot.vertex]]
     assert value is not None, "a key is read only after its vertex was bound"
     return value.words[slot.position]

@@ -14,7 +14,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from joingraph.generators.paths import Path, Step, begin, bound, keep_true
+from joingraph.generators.paths import Path, Step, begin, bound, bound_null, keep_true, noted
 from joingraph.graph.join_graph import Graph, JoinTuple, LookAhead, VertexValue
 from joingraph.plan import program
 from joingraph.plan.program import Program
@@ -53,11 +53,33 @@ class Walker:
         seat = self.plan.vertices[step.vertex].seat(step.alias)
         entry = self.plan.aliases[step.alias].vertices.index(step.vertex)
         for path in paths:
-            for at in value_at(path, step.vertex).tuples[seat]:
+            value = value_at(path, step.vertex)
+            if self.is_missing(value, seat, step.mode):
+                yield bound_null(self.plan, path, self.graph.null(step.alias, step.vertex))
+                continue
+            for at in value.tuples[seat]:
                 if self.look.is_open(at, entry):
                     self.note(at)
                     for row, count in at.rows.items():
                         yield bound(self.plan, path, Step(at, row), path.times * count)
+
+    def is_missing(self, value: VertexValue, seat: int, mode: str) -> bool:
+        """True if an optional alias has no row at a value."""
+        return mode == "null" or (mode == "opt" and not self.look.lives(value, seat))
+
+    def ask(self, paths: Paths, step: program.Ask) -> Iterator[Path]:
+        """Yield the paths on which an alias is there, or is not; or all, with a note of it.
+
+        Where what asks is missing itself, nothing is asked.
+        """
+        seat = self.plan.vertices[step.vertex].seat(step.alias)
+        for path in paths:
+            value = value_at(path, step.vertex)
+            lives = self.look.lives(value, seat) if step.told is None else step.told
+            if step.mode == "mark":
+                yield noted(path, step.alias, lives)
+            elif value.is_null or lives == (step.mode == "semi"):
+                yield path
 
     def note(self, at: JoinTuple) -> None:
         """Count a join tuple that was entered."""
@@ -92,6 +114,7 @@ CARRIED_OUT_BY: dict[type, Callable[[Walker, Paths, Any], Iterator[Path]]] = {
     program.Test: Walker.test,
     program.Weigh: Walker.weigh,
     program.List: Walker.list,
+    program.Ask: Walker.ask,
 }
 
 

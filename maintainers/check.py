@@ -6,9 +6,12 @@ must not be used any more.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from joingraph.common.errors import CorruptGraph
 from joingraph.graph.join_graph import Graph, JoinTuple, LookAhead, VertexValue
-from joingraph.maintainers.lookahead import ExactLook, GlobalLook, others
+from joingraph.maintainers.lookahead import ExactLook, GlobalLook, is_met, others
+from joingraph.plan.model import Mode
 
 Side = tuple[JoinTuple, int]  # a join tuple, and the vertex by which a path enters it
 Alive = dict[Side, bool]  # can it be completed beyond?
@@ -76,8 +79,18 @@ def is_alive(graph: Graph, at: JoinTuple, entry: int, alive: Alive) -> bool:
         if unknown:
             unsettled += unknown
         else:
-            alive[unsettled.pop()] = all(any(alive[side] for side in sides) for sides in beyond)
+            settled = unsettled.pop()
+            modes = modes_of(graph, others(graph, *settled))
+            alive[settled] = all(
+                is_met(mode, any(alive[side] for side in sides))
+                for mode, sides in zip(modes, beyond, strict=True)
+            )
     return alive[at, entry]
+
+
+def modes_of(graph: Graph, seats: Iterable[tuple[int, VertexValue, int]]) -> list[Mode]:
+    """List what is wanted of seats."""
+    return [graph.modes[value.vertex][seat] for _, value, seat in seats]
 
 
 def sides_at(_: int, value: VertexValue, seat: int) -> list[Side]:
@@ -94,9 +107,10 @@ def check_look(graph: Graph, look: LookAhead, side: Side, alive: Alive) -> None:
         must(not lives, "{} is flagged dead and lives", at)
         must(side in value.waiting[seat], "{} does not wait at {}", at, value)
     if isinstance(look, ExactLook):
-        beyond = others(graph, at, entry)
+        beyond = list(others(graph, at, entry))
         lacking = sum(
-            not any(is_alive(graph, *each, alive) for each in sides_at(*seat)) for seat in beyond
+            not is_met(mode, any(is_alive(graph, *each, alive) for each in sides_at(*seat)))
+            for mode, seat in zip(modes_of(graph, beyond), beyond, strict=True)
         )
         must(at.lacking[entry] == lacking, "{} miscounts what it lacks", at)
 

@@ -18,7 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from joingraph.graph.join_graph import Graph, JoinTuple, LookAhead, VertexValue
+from joingraph.graph.join_graph import Flip, Graph, JoinTuple, LookAhead, VertexValue
+from joingraph.plan.model import BLIND, Mode
+
+UNASKED: frozenset[Mode] = frozenset({"opt", "mark"})  # nothing is wanted of such a seat
 
 
 def look_ahead(mode: str, graph: Graph) -> LookAhead:
@@ -29,26 +32,53 @@ def look_ahead(mode: str, graph: Graph) -> LookAhead:
 def others(
     graph: Graph, at: JoinTuple, entry: int | None
 ) -> Iterator[tuple[int, VertexValue, int]]:
-    """Yield every seat that a path through a join tuple still needs: (place, value, seat)."""
+    """Yield every seat that a path through a join tuple asks for: (place, value, seat)."""
     for place, value in enumerate(at.values):
-        if place != entry:
-            own = graph.seats[at.alias][place]
-            for seat in range(len(value.tuples)):
-                if seat != own:
+        if place != entry and not value.is_null:
+            own, modes = graph.seats[at.alias][place], graph.modes[value.vertex]
+            for seat, mode in enumerate(modes) if modes[own] not in BLIND else ():
+                if seat != own and mode not in UNASKED:
                     yield place, value, seat
 
 
+def is_met(mode: Mode, live: object) -> bool:
+    """True if a seat with so many live join tuples is as its mode wants it."""
+    return not live if mode == "anti" else bool(live) or mode in UNASKED
+
+
 class NoLook:
-    """Knows nothing."""
+    """Knows nothing, but for who comes first to a seat, and goes last.
+
+    Where it matters, beside inner joins, one alias sits there that has no vertex beyond: all its
+    join tuples live.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self.flips: list[Flip] = []
 
     def entered(self, new: JoinTuple) -> None:
-        """Keep nothing."""
+        """Note the first ones of seats."""
+        self.note(new, 1)
 
     def left(self, old: JoinTuple) -> None:
-        """Keep nothing."""
+        """Note the last ones of seats."""
+        self.note(old, 0)
+
+    def note(self, at: JoinTuple, count: int) -> None:
+        """Note a flip at each seat that has so many join tuples now."""
+        for value, seat in zip(at.values, self.graph.seats[at.alias], strict=True):
+            if len(value.tuples[seat]) == count and self.graph.modes[value.vertex][seat] != "req":
+                self.flips.append(Flip(value, seat, bool(count)))
+
+    def flipped(self) -> list[Flip]:
+        """Return the flips since the last call."""
+        found, self.flips = self.flips, []
+        return found
+
+    def lives(self, value: VertexValue, seat: int) -> bool:
+        """True if somebody sits there."""
+        return bool(value.tuples[seat])
 
     def is_open(self, at: JoinTuple, entry: int | None) -> bool:
         """Say yes: the walk will find out."""
@@ -59,8 +89,11 @@ class LocalLook(NoLook):
     """Looks one step ahead, and keeps nothing: the vertex values know who is there."""
 
     def is_open(self, at: JoinTuple, entry: int | None) -> bool:
-        """True if every neighbour beyond has a join tuple."""
-        return all(value.tuples[seat] for _, value, seat in others(self.graph, at, entry))
+        """True if every neighbour beyond has a join tuple, or none where none is wanted."""
+        return all(
+            is_met(self.graph.modes[value.vertex][seat], value.tuples[seat])
+            for _, value, seat in others(self.graph, at, entry)
+        )
 
 
 class GlobalLook(NoLook):
@@ -72,6 +105,7 @@ class GlobalLook(NoLook):
         It counts as alive even where it is a dead end itself: a flag wrongly cleared is set again
         by the next visit, a flag wrongly kept would lose rows. Each clearing pays for one setting.
         """
+        super().entered(new)
         arrived = [(new, entry) for entry in range(len(new.values))]
         while arrived:
             at, entry = arrived.pop()
@@ -83,6 +117,7 @@ class GlobalLook(NoLook):
 
     def left(self, old: JoinTuple) -> None:
         """Take back the flags of a join tuple that is gone; no other flag becomes wrong."""
+        super().left(old)
         for entry, (value, seat) in old.witness.items():
             del value.waiting[seat][old, entry]
 
@@ -91,7 +126,12 @@ class GlobalLook(NoLook):
         if entry in at.witness:
             return False
         for _, value, seat in others(self.graph, at, entry):
-            if not any(self.is_open(each, self.entry(each, value)) for each in value.tuples[seat]):
+            if self.graph.modes[value.vertex][seat] == "anti":
+                if value.tuples[seat]:  # who goes clears no flag, so none is set
+                    return False
+            elif not any(
+                self.is_open(each, self.entry(each, value)) for each in value.tuples[seat]
+            ):
                 if entry is not None:
                     # In this order: a flag that does not wait would never be cleared.
                     value.waiting[seat][at, entry] = None
@@ -108,7 +148,8 @@ class GlobalLook(NoLook):
 class ExactLook(NoLook):
     """Counts, at every vertex value and seat, the join tuples that can be completed away from it.
 
-    lacking[entry] of a join tuple = the seats beyond, reached otherwise than by entry, with live 0
+    lacking[entry] of a join tuple = the seats beyond, reached otherwise than by entry, with live 0;
+                                     of an anti seat, with any
     live[seat] of a vertex value   = the join tuples there whose lacking[this vertex] is 0
     """
 
@@ -116,7 +157,7 @@ class ExactLook(NoLook):
         """Count what a new join tuple lacks, and count it where it lacks nothing."""
         for entry in range(len(new.values)):
             beyond = others(self.graph, new, entry)
-            new.lacking[entry] = sum(not value.live[seat] for _, value, seat in beyond)
+            new.lacking[entry] = sum(self.is_lacking(value, seat) for _, value, seat in beyond)
         for entry in range(len(new.values)):
             if not new.lacking[entry]:
                 self.count(new, entry, +1)
@@ -127,35 +168,51 @@ class ExactLook(NoLook):
             if not old.lacking[entry]:
                 self.count(old, entry, -1)
 
+    def is_lacking(self, value: VertexValue, seat: int) -> bool:
+        """True if a seat is not as its mode wants it."""
+        return not is_met(self.graph.modes[value.vertex][seat], value.live[seat])
+
     def count(self, at: JoinTuple, entry: int, sign: int) -> None:
         """Count a join tuple as live (+1) or as dead (-1); a count from or to zero flips others."""
-        flips = [(at, entry)]
-        while flips:
-            at, entry = flips.pop()
+        turned = [(at, entry, sign)]
+        while turned:
+            at, entry, sign = turned.pop()
             value, seat = at.values[entry], self.graph.seats[at.alias][entry]
             value.live[seat] += sign
             if value.live[seat] == (sign > 0):
-                flips += self.flipped(value, seat, sign)
+                mode = self.graph.modes[value.vertex][seat]
+                if mode != "req":
+                    self.flips.append(Flip(value, seat, sign > 0))
+                if mode not in UNASKED:
+                    turned += self.turned(value, seat, sign if mode == "anti" else -sign)
 
-    def flipped(self, value: VertexValue, seat: int, sign: int) -> Iterator[tuple[JoinTuple, int]]:
-        """Yield other seats' join tuples that are flipped by a seat's first or last live one."""
+    def turned(
+        self, value: VertexValue, seat: int, more: int
+    ) -> Iterator[tuple[JoinTuple, int, int]]:
+        """Yield other seats' join tuples that live or die as they lack one more (1) or less (-1)."""
+        modes = self.graph.modes[value.vertex]
         for other, sitting in enumerate(value.tuples):
-            if other == seat:
+            if other == seat or modes[other] in BLIND:
                 continue
             for each in sitting:
                 arrived = GlobalLook.entry(each, value)
                 for entry in range(len(each.values)):
                     if entry != arrived:
-                        was_lacking = each.lacking[entry]
-                        each.lacking[entry] -= sign
-                        if was_lacking == (sign > 0):
-                            yield each, entry
+                        each.lacking[entry] += more
+                        if each.lacking[entry] == (more > 0):
+                            yield each, entry, -more
+
+    def lives(self, value: VertexValue, seat: int) -> bool:
+        """True if a join tuple there lacks nothing."""
+        return value.live[seat] > 0
 
     def is_open(self, at: JoinTuple, entry: int | None) -> bool:
         """True if nothing is lacking beyond."""
         if entry is not None:
             return not at.lacking[entry]
-        return all(value.live[seat] for _, value, seat in others(self.graph, at, None))
+        return not any(
+            self.is_lacking(value, seat) for _, value, seat in others(self.graph, at, None)
+        )
 
 
 MODES = {"none": NoLook, "local": LocalLook, "global": GlobalLook, "exact": ExactLook}

@@ -8,7 +8,7 @@ projected tuple too.
 
 from __future__ import annotations
 
-from joingraph.graph.join_graph import Change, Diff, Graph, Image, LookAhead, Move
+from joingraph.graph.join_graph import Change, Diff, Flip, Graph, Image, LookAhead, Move
 
 
 def insert(graph: Graph, look: LookAhead, alias: int, image: Image, *, times: int = 1) -> Change:
@@ -46,8 +46,16 @@ def update(
     return (old, new)
 
 
-def maintain(graph: Graph, look: LookAhead, diff: Diff) -> tuple[Change | Move, ...]:
-    """Do what a diff asks of one alias; two equal images ask for nothing."""
+def maintain(graph: Graph, look: LookAhead, diff: Diff) -> tuple[Change | Move | Flip, ...]:
+    """Do what a diff asks of one alias; two equal images ask for nothing.
+
+    A change comes before the flips that it brings about: seats that are no longer empty, or are.
+    """
+    return (*carried_out(graph, look, diff), *look.flipped())
+
+
+def carried_out(graph: Graph, look: LookAhead, diff: Diff) -> tuple[Change | Move, ...]:
+    """Bring rows of one alias up to date."""
     alias, pre, post = diff
     if pre == post:
         return ()

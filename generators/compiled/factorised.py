@@ -28,7 +28,7 @@ from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
 from joingraph.graph.compiled.memory.reserved import Words, lent
 from joingraph.graph.compiled.op_rows import came, read_moves, rows_of, went
 from joingraph.plan.branches import columns_of, lists_program
-from joingraph.plan.program import Enter, List, Side, Step, Test
+from joingraph.plan.program import Ask, Enter, List, Side, Step, Test
 from joingraph.view_diffs.factorised import in_parts, one_array, put_together
 
 Mask = npt.NDArray[np.bool_]
@@ -271,6 +271,7 @@ def own_steps(side: Side) -> tuple[list[Enter | Test], list[Expression]]:
         elif is_beyond and isinstance(step, Test):
             late.append(step.predicate)
         else:
+            assert not isinstance(step, Ask), "views of inner joins ask for nothing"
             own.append(step)
     return own, late
 

@@ -11,17 +11,25 @@ read whose conditions are the row's values.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import count as count_from
 
 import pyarrow as pa
 
 from joingraph.expressions.tree import Expression
-from joingraph.generators.paths import Path
+from joingraph.generators.paths import Path, at_value
 from joingraph.generators.reads.scan import in_batches
 from joingraph.generators.reads.starts import best_way, sort, starts
 from joingraph.generators.rows import view_rows
 from joingraph.generators.walk import Walker
 from joingraph.graph.join_graph import Graph, LookAhead
-from joingraph.plan.arrange import aliases_tied, count_program, paths_program, rows_program
+from joingraph.plan.arrange import (
+    aliases_tied,
+    around_program,
+    count_program,
+    paths_program,
+    rows_program,
+)
+from joingraph.plan.model import ALWAYS
 from joingraph.plan.program import Program
 from joingraph.reads.access_paths import Way, sorting_alias, starting_in
 from joingraph.reads.requests import Reading, Touched
@@ -58,7 +66,24 @@ def matching(
     """Yield the paths of a program from where a way leads."""
     begun = starts(graph, reading, way, program.tests, touched=touched)
     opened = (path for path in begun if is_open(look, path, way.alias))
-    return Walker(graph, look, touched).walk(opened, program.steps)
+    walker = Walker(graph, look, touched)
+    yield from walker.walk(opened, program.steps)
+    if graph.plan.aliases[way.alias].presence != ALWAYS:
+        yield from without_start(walker, reading, way.alias)
+
+
+def without_start(walker: Walker, reading: Reading, start: int) -> Iterator[Path]:
+    """Yield the paths on which the alias is missing where reads start (FULL JOIN)."""
+    plan, number = walker.plan, count_from(0)
+    first, every = reading.part
+    order = tuple(each.value for each in reading.order)
+    for vertex, leading in plan.optional_ways(start):
+        asked = (leading, None, tuple(reading.conditions), order)
+        program = around_program(plan, vertex, *asked)
+        seat = plan.vertices[vertex].seat(leading)
+        for value in walker.graph.values[vertex].values():
+            if not walker.look.lives(value, seat) and next(number) % every == first:
+                yield from walker.walk([at_value(plan, value)], program.steps)
 
 
 def is_open(look: LookAhead, path: Path, start: int) -> bool:
@@ -81,8 +106,9 @@ def limited(paths: Iterable[Path], limit: int) -> Iterator[Path]:
 def count(graph: Graph, look: LookAhead, conditions: tuple[Expression, ...] = ()) -> int:
     """Count the view's rows that meet conditions, with their multiplicities."""
     reading = Reading(conditions)
-    way = starting_in(aliases_tied(graph.plan, conditions), best_way(graph, reading))
-    program = graph.plan.program(count_program, way.alias, conditions)
+    plan = graph.plan
+    way = starting_in(plan, aliases_tied(plan, conditions), best_way(graph, reading))
+    program = plan.program(count_program, way.alias, conditions)
     paths = matching(graph, look, reading, way=way, program=program, touched=Touched())
     return sum(path.times for path in paths)
 

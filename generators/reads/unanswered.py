@@ -32,7 +32,7 @@ def read_unanswered(
 ) -> Unanswered | None:
     """Return a path that meets conditions and has no answer."""
     checks = checks_of(graph.plan, conditions)
-    way = starting_in(checks.readers, best_way(graph, Reading(tuple(conditions))))
+    way = starting_in(graph.plan, checks.readers, best_way(graph, Reading(tuple(conditions))))
     steps = (step for group in groups(graph, way) for step in group)
     return find(graph, look, conditions, start=way.alias, steps=steps)
 

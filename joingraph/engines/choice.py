@@ -34,7 +34,7 @@ def make_engine(
     if grouping is None:
         return of_rows(view, engine, lookahead, key_index)
     is_told = keep_groups and engine != "reference"
-    messages = messages_of(view.plan, grouping) if is_told else None
+    messages = messages_of(view.plan, grouping) if is_told and view.plan.is_inner else None
     if messages is None:
         rows = of_rows(view, engine, lookahead, key_index)
         joined = plan_of_joined(grouping) if engine != "reference" else None
@@ -54,7 +54,7 @@ def make_engine(
 
 def of_rows(view: View, engine: str, lookahead: str, key_index: Sequence[str]) -> Engine:
     """Choose the form of the graph of the rows that are joined."""
-    if engine != "reference":
+    if engine != "reference" and view.plan.is_inner:
         import_module("joingraph.engines.compiled.warm").ensure_compiled()
         compiled = import_module("joingraph.engines.compiled.engine")  # numba takes half a second
         made: Engine = compiled.CompiledEngine(view.plan, lookahead, key_index)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from joingraph.common.errors import LimitError
+from joingraph.common.errors import DiffError, LimitError
 from joingraph.common.progress import Progress
 from joingraph.engines.contract import Applied, Blocks, Ready
 from joingraph.engines.streaming import one_table
@@ -30,7 +30,7 @@ from joingraph.generators.reads.unanswered import new_unanswered, read_unanswere
 from joingraph.generators.reads.why_not import why_not
 from joingraph.generators.rows import to_rows
 from joingraph.graph.blocks import Block
-from joingraph.graph.join_graph import Change, Diff, Graph, Image, Move
+from joingraph.graph.join_graph import Change, Diff, Flip, Graph, Image, Move
 from joingraph.graph.row_blocks import block_name, dump_rows, images, read_rows
 from joingraph.graph.size import stats
 from joingraph.maintainers.check import check
@@ -52,7 +52,7 @@ from joingraph.tables.table import Table
 from joingraph.view_diffs.factorised import Factorised
 from joingraph.view_diffs.view_diff import DiffRows
 
-Changes = tuple[Change | Move, ...]
+Changes = tuple[Change | Move | Flip, ...]
 Numbered = tuple[int, tuple[Diff, ...]]  # a base diff: what its aliases have of it
 
 
@@ -122,13 +122,18 @@ class ReferenceEngine:
         self, entries: Sequence[Entry], *, skip: bool
     ) -> tuple[Factorised, list[Refused]]:
         """Apply a batch as `apply` does, and give its view diffs as nested lists."""
+        if not self.plan.is_inner:
+            raise DiffError(
+                'form="factorised" is for views of inner joins; ask for form="rows", which this'
+                " view has"
+            )
         admitted, refused = self.admit(entries, skip=skip)
         factoriser = Factoriser(self.graph, self.look)
         self.keep()
         for number, diffs in admitted:
             paired = len(diffs) > 1 and any(diff.pre and diff.post for diff in diffs)
             for diff in diffs:
-                factoriser.add(number, self.carry_out(diff), paired=paired)
+                factoriser.add(number, changes_alone(self.carry_out(diff)), paired=paired)
         return factoriser.made(), refused
 
     def fanout(self, entries: Sequence[Entry], *, skip: bool) -> tuple[int, bool, list[Refused]]:
@@ -321,3 +326,8 @@ class ReferenceEngine:
     def check(self) -> None:
         """Recompute every invariant, or raise CorruptGraph."""
         check(self.graph, self.look)
+
+
+def changes_alone(changed: Changes) -> list[Change | Move]:
+    """Return what changed in a graph where no flip changes the view."""
+    return [each for each in changed if not isinstance(each, Flip)]

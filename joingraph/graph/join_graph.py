@@ -23,7 +23,8 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from joingraph.expressions.words import Word
-from joingraph.plan.model import Plan, Slot
+from joingraph.plan.model import BLIND, AliasPlan, Plan, Slot
+from joingraph.plan.outer.missing import null_answer
 
 Row = tuple[Word, ...]
 Key = tuple[Row, ...]  # of an alias: the words of each of its vertex values
@@ -44,24 +45,41 @@ class Diff(NamedTuple):
     post: Image | None
 
 
+class Flip(NamedTuple):
+    """The first live join tuple came to a seat of a vertex value (`is_up`), or the last one went."""
+
+    value: VertexValue
+    seat: int
+    is_up: bool
+
+
+def lone_keys(alias: int, key: Key) -> Key:
+    """Return a key in which words with a NULL are an alias' own: they meet no others."""
+    return tuple((*words, alias) if None in words else words for words in key)
+
+
 class VertexValue:
     """One value of a join vertex, and all join tuples that have it.
 
     tuples[seat]   the join tuples of the alias with that seat at the vertex, in order of arrival
     live[seat]     exact look-ahead: how many of them can be completed away from here
     waiting[seat]  global look-ahead: (join tuple, entry) flagged dead, as no live tuple sits there
+    is_null        where an outer join finds no partner: at its seats sit tuples that stand in
     """
 
-    __slots__ = ("live", "tuples", "vertex", "waiting", "words")
+    __slots__ = ("is_null", "live", "tuples", "vertex", "waiting", "words")
 
-    def __init__(self, vertex: int, words: Row, seats: int) -> None:
-        self.vertex, self.words = vertex, words
+    def __init__(self, vertex: int, words: Row, seats: int, *, is_null: bool = False) -> None:
+        self.vertex, self.words, self.is_null = vertex, words, is_null
         self.tuples: list[dict[JoinTuple, None]] = [{} for _ in range(seats)]
         self.live = [0] * seats
         self.waiting: list[dict[tuple[JoinTuple, int], None]] = [{} for _ in range(seats)]
 
     def __repr__(self) -> str:
         return f"value {self.words} of vertex {self.vertex}"
+
+
+NOWHERE = VertexValue(-1, (), 0, is_null=True)  # where what stands in for a tuple is missing
 
 
 class JoinTuple:
@@ -83,6 +101,13 @@ class JoinTuple:
 
     def __repr__(self) -> str:
         return f"join tuple {self.key} of alias {self.alias}"
+
+
+def null_row(alias: AliasPlan) -> Row:
+    """Return what stands for the projected words of an alias that is missing."""
+    answers = [null_answer(each) for each in alias.projected]
+    assert None not in answers, "what has no answer over NULLs is not kept of such an alias"
+    return tuple(each[0] for each in answers if each is not None)
 
 
 class Change(NamedTuple):
@@ -116,11 +141,20 @@ class LookAhead(Protocol):
         """True if a path that came by vertex `entry` (a place) may be completed beyond."""
         ...
 
+    def lives(self, value: VertexValue, seat: int) -> bool:
+        """True if a join tuple sits there that can be completed; asked of outer joins, EXISTS."""
+        ...
+
+    def flipped(self) -> list[Flip]:
+        """Return the flips since the last call."""
+        ...
+
 
 class Graph:
     """All vertex values and join tuples of a view; `seats[alias][place]` is the alias' seat.
 
-    `indexes` are the declared ones: of each output column, where its alias keeps it.
+    `indexes` are the declared ones: of each output column, where its alias keeps it. `nulls` are
+    the join tuples that stand in for missing ones, by alias and the vertex where nobody sits.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -132,6 +166,33 @@ class Graph:
             for alias in plan.aliases
         ]
         self.indexes: dict[str, Slot] = {}
+        self.modes = [vertex.modes for vertex in plan.vertices]
+        self.nulls: dict[tuple[int, int], JoinTuple] = {}
+
+    def null(self, alias: int, vertex: int) -> JoinTuple:
+        """Return the join tuple that stands in for a missing one of an alias at a vertex.
+
+        At its other vertices it has values of NULLs, where those beyond it are missing, too.
+        """
+        found = self.nulls.get((alias, vertex))
+        if found is None:
+            values = [
+                NOWHERE if other == vertex else self.null_value(other, alias)
+                for other in self.plan.aliases[alias].vertices
+            ]
+            found = self.nulls[alias, vertex] = JoinTuple(alias, (), tuple(values))
+            found.rows[null_row(self.plan.aliases[alias])] = 1
+        return found
+
+    def null_value(self, vertex: int, alias: int) -> VertexValue:
+        """Make the value of NULLs at which an alias is that is missing."""
+        at = self.plan.vertices[vertex]
+        value = VertexValue(vertex, (None,) * len(at.types), len(at.aliases), is_null=True)
+        for seat, other in enumerate(at.aliases):
+            if other != alias and at.modes[seat] not in BLIND:
+                value.tuples[seat][self.null(other, vertex)] = None
+                value.live[seat] = 1
+        return value
 
     def count(self, alias: int, image: Image) -> int:
         """Return how many base rows an alias holds with this image."""

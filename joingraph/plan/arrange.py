@@ -12,15 +12,17 @@ never completed is not a row of the view and must not raise.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import count
 from typing import NamedTuple
 
 from joingraph.expressions.tree import Expression, aliases_of
 from joingraph.plan.kept_columns import is_total, kept_parts
-from joingraph.plan.model import Nearer, Plan
-from joingraph.plan.program import Enter, Program, Step, Test, Weigh
+from joingraph.plan.model import ALWAYS, Nearer, Plan
+from joingraph.plan.program import Ask, Enter, Program, Step, Test, Weigh
 
+Hop = Enter | Ask
 AT_VERTEX = -1  # stands for an alias where a walk starts at a vertex value
 
 
@@ -110,6 +112,41 @@ def scan_program(plan: Plan, vertex: int) -> Program:
     return Program(None, vertex, (), tuple(steps))
 
 
+def around_program(
+    plan: Plan,
+    vertex: int,
+    flipped: int,
+    told: bool | None = None,
+    conditions: Iterable[Expression] = (),
+    order: Iterable[Expression] = (),
+) -> Program:
+    """Return the program of the view's rows around a value of a vertex, one alias apart.
+
+    An optional one is taken for missing, of one that is asked for is noted what is `told`. Where
+    all are optional, the others must be there.
+    """
+    at = plan.vertices[vertex]
+    mode = at.modes[at.seat(flipped)]
+    first: list[Hop] = list(at_value(plan, vertex, flipped))
+    if set(at.modes) == {"opt"}:
+        first = [replace(step, mode="req") for step in first if isinstance(step, Enter)]
+    if mode == "opt":
+        first.append(Enter(flipped, vertex, "null"))
+    elif mode == "mark":
+        first.append(Ask(flipped, vertex, "mark", told))
+    nearer = plan.tree_from(first[0].alias) | dict.fromkeys(at.aliases, Nearer(AT_VERTEX, vertex))
+    outputs = (each.value for each in plan.definition.output)
+    tests = (*plan.residuals, *conditions)
+    wanted = (*outputs, *order, *needing_paths(plan, tests))
+    places = [place for each in wanted for place in sources(plan, each)]
+    entered = on_the_way(AT_VERTEX, nearer, places)
+    arrangement = Arrangement(plan, tests)
+    bound = Bound(plan)
+    bound.vertices.add(vertex)
+    steps = [*arrangement.beyond(first, bound, entered), *map(Test, arrangement.late)]
+    return Program(None, vertex, (), tuple(steps))
+
+
 def places_read(plan: Plan) -> Iterator[Source]:
     """Yield where the values lie that the view shows, or that its residual predicates read."""
     for wanted in (*(each.value for each in plan.definition.output), *plan.residuals):
@@ -117,16 +154,21 @@ def places_read(plan: Plan) -> Iterator[Source]:
 
 
 def needing_paths(plan: Plan, tests: Iterable[Expression]) -> Iterator[Expression]:
-    """Yield the tests that read several aliases, or may raise: their values stand on a path."""
-    return (each for each in tests if len(aliases_of(each)) > 1 or not is_total(plan, each))
+    """Yield the tests that read several aliases or marks, or may raise: they stand on a path."""
+    for each in tests:
+        aliases = aliases_of(each)
+        if len(aliases) > 1 or "" in aliases or not is_total(plan, each):
+            yield each
 
 
 def sources(plan: Plan, wanted: Expression) -> Iterator[Source]:
     """Yield where the values lie that an expression is computed of."""
     for part in kept_parts(plan, wanted):
         slot = plan.slots[part]
-        vertices = plan.aliases[slot.alias].vertices
-        vertex = None if slot.vertex is None else vertices[slot.vertex]
+        alias = plan.aliases[slot.alias]
+        vertex = None if slot.vertex is None else alias.vertices[slot.vertex]
+        if alias.presence != ALWAYS:  # it may be NULL, whatever stands at the vertex
+            vertex = None
         yield Source(slot.alias, vertex, slot.stored == part.type)
 
 
@@ -207,21 +249,25 @@ class Arrangement:
         assert not self.early, "a test reads what is entered, or one side that is weighed"
         return Program(start, None, at_start, tuple(steps))
 
-    def beyond(
-        self, first: Iterable[Enter], bound: Bound, entered: frozenset[int]
-    ) -> Iterator[Step]:
+    def beyond(self, first: Iterable[Hop], bound: Bound, entered: frozenset[int]) -> Iterator[Step]:
         """Yield the steps that can be taken first, and those to all that lies beyond."""
         number = count()
-        waiting: list[tuple[int, int, Enter]] = []
+        waiting: list[tuple[int, int, Hop]] = []
 
-        def wait(steps: Iterable[Enter]) -> None:
+        def wait(steps: Iterable[Hop]) -> None:
             for step in steps:
-                heappush(waiting, (self.rank(step.alias, entered), next(number), step))
+                heappush(waiting, (self.rank(step, entered), next(number), step))
 
         wait(first)
         while waiting:
             *_, step = heappop(waiting)
-            if step.alias in entered:
+            if isinstance(step, Ask):
+                if step.mode != "mark" or step.alias in entered:
+                    yield step
+                bound.aliases.add(step.alias)
+            elif step.mode == "null" and step.alias not in entered:
+                continue
+            elif step.alias in entered:
                 yield step
                 bound.add(step.alias)
                 wait(beside(self.plan, step.alias, step.vertex))
@@ -237,9 +283,11 @@ class Arrangement:
         first = beside(self.plan, step.alias, step.vertex)
         yield from self.beyond(first, bound, frozenset())
 
-    def rank(self, alias: int, entered: frozenset[int]) -> int:
-        """Return when an alias' turn is: sums first, last what binds no further vertex."""
-        return 0 if alias not in entered else 1 + (len(self.plan.aliases[alias].vertices) == 1)
+    def rank(self, step: Hop, entered: frozenset[int]) -> int:
+        """Return when a step's turn is: sums first, last what binds no further vertex."""
+        if isinstance(step, Ask) or step.alias not in entered:
+            return 0
+        return 1 + (len(self.plan.aliases[step.alias].vertices) == 1)
 
     def decided(self, bound: Bound, last: int) -> list[Expression]:
         """Remove and return the tests that can be decided now that an alias was bound or summed."""
@@ -263,7 +311,7 @@ class Arrangement:
 class Nearest(Arrangement):
     """Enters aliases as near as they are, and reads a value once its alias is entered."""
 
-    def rank(self, alias: int, entered: frozenset[int]) -> int:
+    def rank(self, step: Hop, entered: frozenset[int]) -> int:
         """Return the same for all: who waits longest comes next."""
         return 0
 
@@ -272,10 +320,19 @@ class Nearest(Arrangement):
         return place.alias in bound.aliases
 
 
-def beside(plan: Plan, alias: int, entry: int | None) -> Iterator[Enter]:
+def beside(plan: Plan, alias: int, entry: int | None) -> Iterator[Hop]:
     """Yield the steps that can follow on an alias, but for back where it was entered."""
     for vertex in plan.aliases[alias].vertices:
         if vertex != entry:
-            for other in plan.vertices[vertex].aliases:
-                if other != alias:
-                    yield Enter(other, vertex)
+            yield from at_value(plan, vertex, alias)
+
+
+def at_value(plan: Plan, vertex: int, but: int) -> Iterator[Hop]:
+    """Yield the steps to all aliases at a vertex but one."""
+    at = plan.vertices[vertex]
+    for other, mode in zip(at.aliases, at.modes, strict=True):
+        if other != but:
+            if mode == "req" or mode == "opt":
+                yield Enter(other, vertex, mode)
+            else:
+                yield Ask(other, vertex, mode)

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from joingraph.expressions.tree import Expression, aliases_of
 from joingraph.plan.kept_columns import is_total, kept_parts
 from joingraph.plan.model import Plan
-from joingraph.plan.program import Enter, List, Program, Step, Test, Weigh
+from joingraph.plan.program import Ask, Enter, List, Program, Step, Test, Weigh
 
 Members = frozenset[int]
 
@@ -91,7 +91,7 @@ class Branches:
 
     def is_late(self, step: Step) -> bool:
         """True if a step computes a predicate that may raise."""
-        if not self.late or isinstance(step, Enter):
+        if not self.late or isinstance(step, Enter | Ask):
             return False
         if isinstance(step, Test):
             return step.predicate in self.late

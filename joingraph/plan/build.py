@@ -5,38 +5,49 @@ In: a Definition. Out: a Plan, in which nothing is left to be looked up by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from joingraph.expressions.tree import Expression, aliases_of, columns_of
+from joingraph.expressions.strict import IS_THERE
+from joingraph.expressions.tree import Call, Column, Expression, Literal, aliases_of
 from joingraph.plan.classes import cast_to, class_type, sort_conditions
 from joingraph.plan.join_tree import Bundle, make_tree
 from joingraph.plan.kept_columns import key_slot
-from joingraph.plan.model import AliasPlan, Plan, Slot, Vertex
+from joingraph.plan.model import ALWAYS, BLIND, WANTED, AliasPlan, Plan, Presence, Slot, Vertex
+from joingraph.plan.outer.missing import null_answer
+from joingraph.plan.outer.shape import Shape, outer_shape
 from joingraph.sql.definition import Alias, Definition
 
 
 def build(definition: Definition, kept: Iterable[Expression] = ()) -> Plan:
     """Return the plan of a view; `kept` are expressions to keep besides what the view needs."""
     index = {alias.name: i for i, alias in enumerate(definition.aliases)}
+    shape = inner_shape(definition) if definition.tree is None else outer_shape(definition)
+    vertices = tuple(vertex_of(i, bundle) for i, bundle in enumerate(shape.bundles))
+    keeper = Keeper(index, vertices, shape)
+    for wanted in (*shape.residuals, *(column.value for column in definition.output), *kept):
+        keeper.keep(wanted)
+    aliases = tuple(
+        keeper.plan_of(alias, shape.filters[alias.name]) for alias in definition.aliases
+    )
+    marks = {mark: index[far] for mark, far in shape.marks.items()}
+    return Plan(definition, aliases, vertices, tuple(shape.residuals), keeper.slots, marks)
+
+
+def inner_shape(definition: Definition) -> Shape:
+    """Sort the conditions of a view of inner joins, and make its join tree."""
+    index = {alias.name: i for i, alias in enumerate(definition.aliases)}
     found = sort_conditions(definition)
     classes = [{index[name]: each for name, each in members.items()} for members in found.classes]
     bundles, broken = make_tree(len(index), classes)
-    vertices = tuple(vertex_of(i, bundle) for i, bundle in enumerate(bundles))
-    residuals = (*found.residuals, *broken)
-    keeper = Keeper(index, vertices)
-    for wanted in (*residuals, *(column.value for column in definition.output), *kept):
-        keeper.keep(wanted)
-    aliases = tuple(
-        keeper.plan_of(alias, found.filters[alias.name]) for alias in definition.aliases
-    )
-    return Plan(definition, aliases, vertices, residuals, keeper.slots)
+    return Shape(found.filters, bundles, [*found.residuals, *broken])
 
 
 def vertex_of(index: int, bundle: Bundle) -> Vertex:
     """Return the vertex of a bundle: its place in the plan, and the type of each of its classes."""
     types = tuple(class_type(members.values()) for members in bundle.classes)
     members = tuple(tuple(members[alias] for alias in bundle.aliases) for members in bundle.classes)
-    return Vertex(index, bundle.aliases, tuple(kind for kind in types if kind), members)
+    modes = tuple(bundle.modes.get(alias, "req") for alias in bundle.aliases)
+    return Vertex(index, bundle.aliases, tuple(kind for kind in types if kind), members, modes)
 
 
 class Keeper:
@@ -45,9 +56,11 @@ class Keeper:
     slots[expression] = its place; projected[alias] = the expressions kept beside the keys
     """
 
-    def __init__(self, index: dict[str, int], vertices: tuple[Vertex, ...]) -> None:
-        self.index = index
-        self.slots: dict[Expression, Slot] = {}
+    def __init__(self, index: dict[str, int], vertices: tuple[Vertex, ...], shape: Shape) -> None:
+        self.index, self.presence = index, shape.presence
+        self.slots: dict[Expression, Slot] = {
+            mark: Slot(index[far], None, 0, mark.type) for mark, far in shape.marks.items()
+        }
         self.projected: list[list[Expression]] = [[] for _ in index]
         self.vertices: list[list[Vertex]] = [[] for _ in index]
         for vertex in vertices:
@@ -60,15 +73,31 @@ class Keeper:
         Over one alias the expression itself is kept, computed by the filter; over several its
         columns are, since it can only be computed on a path.
         """
-        parts = (wanted,) if len(aliases_of(wanted)) == 1 else tuple(columns_of(wanted))
-        for part in parts:
+        for part in self.parts(wanted):
             if part not in self.slots:
                 (name,) = aliases_of(part)
                 self.slots[part] = self.place(self.index[name], part)
 
+    def parts(self, wanted: Expression) -> Iterator[Expression]:
+        """Yield what is kept of an expression."""
+        aliases = aliases_of(wanted)
+        if len(aliases) == 1 and aliases <= self.index.keys() and self.answers(wanted):
+            yield wanted
+        elif isinstance(wanted, Call) and wanted.function != IS_THERE:
+            for arg in wanted.args:
+                yield from self.parts(arg)
+        elif not isinstance(wanted, Literal):
+            yield wanted
+
+    def answers(self, wanted: Expression) -> bool:
+        """True if an expression has a value where its alias may be missing."""
+        (name,) = aliases_of(wanted)
+        return name not in self.presence or null_answer(wanted) is not None
+
     def place(self, alias: int, part: Expression) -> Slot:
         """Find a part in the alias' keys; project it if no key can give it back exactly."""
-        slot = key_slot(alias, self.vertices[alias], part)
+        is_safe = part_of_key(part, self.presence)
+        slot = key_slot(alias, self.vertices[alias], part) if is_safe else None
         if slot is None:
             slot = Slot(alias, None, len(self.projected[alias]), part.type)
             self.projected[alias].append(part)
@@ -87,4 +116,18 @@ class Keeper:
         )
         vertices = tuple(each.index for each in mine)
         kept = (tuple(conditions), vertices, keys, tuple(self.projected[index]))
-        return AliasPlan(index, alias.name, alias.table, *kept)
+        presence = self.presence.get(alias.name, ALWAYS)
+        lone = tuple(is_lone(vertex, index) for vertex in mine)
+        return AliasPlan(index, alias.name, alias.table, *kept, presence, lone)
+
+
+def is_lone(vertex: Vertex, alias: int) -> bool:
+    """True if a row of an alias counts though nobody else is at its value."""
+    seat = vertex.seat(alias)
+    others = (mode for at, mode in enumerate(vertex.modes) if at != seat)
+    return vertex.modes[seat] not in BLIND and WANTED.isdisjoint(others)
+
+
+def part_of_key(part: Expression, presence: Mapping[str, Presence]) -> bool:
+    """True if a key may give a part back: of an alias that may be missing, it must be NULL then."""
+    return aliases_of(part).isdisjoint(presence) or isinstance(part, Column)

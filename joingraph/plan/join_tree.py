@@ -13,23 +13,25 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import networkx as nx
 
 from joingraph.expressions.tree import Expression
 from joingraph.plan.classes import cast_to, class_type, equal
+from joingraph.plan.model import Mode
 
 Class = dict[int, Expression]  # alias index -> member
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A join vertex to be: the classes its aliases share, and those aliases."""
+    """A join vertex to be: the classes its aliases share, those aliases, modes other than req."""
 
     classes: tuple[Class, ...]
     aliases: tuple[int, ...]
+    modes: Mapping[int, Mode] = field(default_factory=dict)
 
 
 def make_tree(count: int, classes: Sequence[Class]) -> tuple[list[Bundle], list[Expression]]:

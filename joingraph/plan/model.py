@@ -17,16 +17,22 @@ Aliases and vertices are named by their index in the plan everywhere after this 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import pyarrow as pa
 
 from joingraph.expressions.tree import Expression
 from joingraph.plan.program import Program
 from joingraph.sql.definition import Definition
+
+Mode = Literal["req", "opt", "semi", "anti", "mark"]
+Presence = Literal["always", "maybe", "asked"]
+BLIND: frozenset[Mode] = frozenset({"semi", "anti", "mark"})
+WANTED: frozenset[Mode] = frozenset({"req", "semi"})
+ALWAYS: Presence = "always"
 
 READS_MAX = 32  # programs of reads that are kept: one holds its conditions, which may be long lists
 
@@ -35,12 +41,22 @@ Maker = Callable[..., Program]  # of a plan, a start, and what is asked for, all
 
 @dataclass(frozen=True, slots=True)
 class Vertex:
-    """A join vertex: the attribute classes by which its aliases meet; no class for a product."""
+    """A join vertex: the attribute classes by which its aliases meet; no class for a product.
+
+    A seat's mode is what the others want of it:
+    req    a live join tuple there                        an inner join; a parent, seen from below
+    opt    nothing: what lies beyond is NULL without one  LEFT (the child's seat), FULL (both)
+    semi   one, and it is not walked to                   EXISTS
+    anti   none                                           NOT EXISTS
+    mark   nothing: whether there is one stands on paths  EXISTS under OR, in SELECT
+    Who sits where the others only ask (semi, anti, mark) does not look back.
+    """
 
     index: int
     aliases: tuple[int, ...]
     types: tuple[pa.DataType, ...]
     members: tuple[tuple[Expression, ...], ...]  # per class: what each alias calls it
+    modes: tuple[Mode, ...]
 
     def seat(self, alias: int) -> int:
         """The place of an alias among those that meet here."""
@@ -58,6 +74,13 @@ class AliasPlan:
     vertices: tuple[int, ...]
     keys: tuple[tuple[Expression, ...], ...]  # per vertex, one expression per class
     projected: tuple[Expression, ...]
+    presence: Presence  # in every row of the view, maybe missing, or only asked for
+    lone: tuple[bool, ...]  # per vertex: a row without partners there counts, so NULL keys do
+
+    @property
+    def is_silent(self) -> bool:
+        """True if its rows are asked for, and not shown."""
+        return self.presence == "asked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +109,7 @@ class Plan:
     vertices: tuple[Vertex, ...]
     residuals: tuple[Expression, ...]
     slots: Mapping[Expression, Slot]
+    marks: Mapping[Expression, int]  # of each mark, the alias that is asked for
     _of_aliases: Maker = field(init=False, repr=False, compare=False)
     _of_reads: Maker = field(init=False, repr=False, compare=False)
 
@@ -104,6 +128,34 @@ class Plan:
         """
         kept = self._of_reads if asked else self._of_aliases
         return kept(make, start, asked)
+
+    @property
+    def is_inner(self) -> bool:
+        """True if all aliases stand in every row of the view."""
+        return all(alias.presence == ALWAYS for alias in self.aliases)
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """The aliases from which reads may start: those in every row; else the first one shown.
+
+        In the latter case (FULL JOIN) other rows begin where nobody sits that leads to that alias.
+        """
+        always = tuple(alias.index for alias in self.aliases if alias.presence == ALWAYS)
+        shown = (alias.index for alias in self.aliases if not alias.is_silent)
+        return always or (next(shown),)
+
+    def optional_ways(self, start: int) -> Iterator[tuple[int, int]]:
+        """Yield vertices where who leads to an alias may be missing: each, and who leads there."""
+        tree = self.tree_from(start)
+        for vertex in self.vertices:
+            leading = next(
+                alias
+                for alias in vertex.aliases
+                if alias == start or tree[alias].vertex != vertex.index
+            )
+            mode = vertex.modes[vertex.seat(leading)]
+            if mode == "opt" and not self.aliases[leading].is_silent:
+                yield vertex.index, leading
 
     def tree_from(self, start: int) -> dict[int, Nearer]:
         """Return the join tree as seen from an alias: every other one, nearest first."""

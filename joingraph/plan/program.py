@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from joingraph.expressions.tree import Expression
 
@@ -30,11 +31,26 @@ class Enter:
     """Make one path for each row that an alias has at the value bound at a vertex: a loop.
 
     It binds the alias' row and its other vertices, and multiplies by the row's count. Rows beyond
-    which look-ahead knows no complete path are left out.
+    which look-ahead knows no complete path are left out. Where nobody sits, an optional alias (opt)
+    has one row of NULLs; one that is taken for missing (null) has no other.
     """
 
     alias: int
     vertex: int
+    mode: Literal["req", "opt", "null"] = "req"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Keep the paths at whose value an alias has a live row, or none; or note which, as its row.
+
+    `told` is what is noted in place of what is there: before a flip, or after it.
+    """
+
+    alias: int
+    vertex: int
+    mode: Literal["semi", "anti", "mark"]
+    told: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +90,7 @@ class List(Side):
     columns: tuple[int, ...]  # of the view, which the list shows
 
 
-Step = Enter | Test | Weigh | List
+Step = Enter | Test | Weigh | List | Ask
 
 
 @dataclass(frozen=True, slots=True)

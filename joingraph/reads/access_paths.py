@@ -11,7 +11,7 @@ a constant may be compared after it was brought to the type of the key or the in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ from joingraph.expressions.tree import Call, Expression, Literal, aliases_of
 from joingraph.expressions.words import Word, normal, to_words
 from joingraph.plan.classes import bare
 from joingraph.plan.kept_columns import is_total
-from joingraph.plan.model import Plan
+from joingraph.plan.model import ALWAYS, Plan
 from joingraph.reads.requests import Reading
 
 KEYS_MAX = 10_000  # vertex values one read starts from; with more it takes another way
@@ -87,16 +87,19 @@ def choose(plan: Plan, reading: Reading, indexed: Iterable[str], size: Callable[
     give the order goes first: sorted, its starts give the rows in order, and the walk ends with the
     last row wanted.
     """
+    if plan.aliases[plan.starts[0]].presence != ALWAYS:
+        return Everyone(plan.starts[0])
     outputs = {each.name: each.value for each in plan.definition.output}
     indexes = {column: outputs[column] for column in indexed}
     sorter = sorting_alias(plan, reading)
     seeks: list[Way] = list(at_vertices(plan, reading.conditions))
     seeks += at_indexes(plan, reading, indexes)
+    seeks = [way for way in seeks if way.alias in plan.starts]
     if seeks:
         sorted_ones = [way for way in seeks if way.alias == sorter and reading.limit is not None]
         return min(sorted_ones or seeks, key=size)
     if sorter is None:
-        return min((Everyone(alias.index) for alias in plan.aliases), key=size)
+        return min(map(Everyone, plan.starts), key=size)
     first = reading.order[0]
     for column, value in indexes.items():
         if value == first.value:
@@ -104,10 +107,10 @@ def choose(plan: Plan, reading: Reading, indexed: Iterable[str], size: Callable[
     return Everyone(sorter)
 
 
-def starting_in(aliases: Collection[int], way: Way) -> Way:
+def starting_in(plan: Plan, aliases: Iterable[int], way: Way) -> Way:
     """Return a full scan of one of some aliases in place of another one: so less is walked."""
     if isinstance(way, Everyone):
-        return Everyone(min(aliases, default=way.alias))
+        return Everyone(min((each for each in aliases if each in plan.starts), default=way.alias))
     return way
 
 
@@ -116,7 +119,8 @@ def sorting_alias(plan: Plan, reading: Reading) -> int | None:
     names = {name for each in reading.order for name in aliases_of(each.value)}
     if len(names) != 1 or not all(is_total(plan, each.value) for each in reading.order):
         return None
-    return next(alias.index for alias in plan.aliases if alias.name in names)
+    found = next(alias.index for alias in plan.aliases if alias.name in names)
+    return found if plan.aliases[found].presence == ALWAYS else None
 
 
 def at_vertices(plan: Plan, conditions: Sequence[Expression]) -> Iterator[AtVertex]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from joingraph.expressions.show import show
 from joingraph.plan.arrange import rows_program
 from joingraph.plan.model import Plan
-from joingraph.plan.program import Enter, Step, Test
+from joingraph.plan.program import Ask, Enter, Step, Test
 from joingraph.plan.show import vertex_name
 from joingraph.reads.access_paths import (
     AllGroups,
@@ -72,6 +72,9 @@ def step_lines(plan: Plan, steps: Sequence[Step], head: str = "hop") -> Iterator
     for step in steps:
         if isinstance(step, Enter):
             yield f"{head:9}v{step.vertex} to {plan.aliases[step.alias].name}"
+        elif isinstance(step, Ask):
+            word = {"semi": "with", "anti": "without", "mark": "whether"}[step.mode]
+            yield f"{head:9}{word} {plan.aliases[step.alias].name} at v{step.vertex}"
         elif isinstance(step, Test):
             yield f"         where {show(step.predicate)}"
         else:

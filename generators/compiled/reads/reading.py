@@ -88,7 +88,7 @@ def batches(walker: Walker, piece: Piece) -> Iterator[pa.RecordBatch]:
 def count_where(starts: Starts, conditions: tuple[Expression, ...]) -> int:
     """Count the view's rows that meet conditions; only what they tie together is walked."""
     plan, reading = starts.plan, Reading(conditions)
-    way = starting_in(aliases_tied(plan, conditions), starts.best_way(reading))
+    way = starting_in(plan, aliases_tied(plan, conditions), starts.best_way(reading))
     program = plan.program(count_program, way.alias, conditions)
     begun = starts.pieces(reading, way, program.tests, Touched())
     return sum(total(piece.times) for piece in Walk(starts.walker).walk(begun, program.steps))

@@ -32,7 +32,7 @@ from joingraph.reads.unanswered import (
 def read_unanswered(starts: Starts, conditions: Sequence[Expression]) -> Unanswered | None:
     """Return a path that meets conditions and has no answer."""
     checks = checks_of(starts.plan, conditions)
-    way = starting_in(checks.readers, starts.best_way(Reading(tuple(conditions))))
+    way = starting_in(starts.plan, checks.readers, starts.best_way(Reading(tuple(conditions))))
     return find(starts.walker, conditions, way.alias, starts.group(way))
 
 

@@ -90,6 +90,11 @@ def is_null(args: Sequence[Datum], type: pa.DataType) -> Datum:
     return pc.is_null(args[0])
 
 
+def is_there(args: Sequence[Datum], type: pa.DataType) -> Datum:
+    """TRUE, whatever a: where a row stands in for a missing one, the plan says FALSE."""
+    return pc.or_(pc.is_null(args[0]), pc.is_valid(args[0]))
+
+
 def is_true(args: Sequence[Datum], type: pa.DataType) -> Datum:
     """a IS TRUE: NULL counts as no."""
     return pc.coalesce(args[0], FALSE)
@@ -201,6 +206,7 @@ COMPARISONS: dict[str, Entry] = {
     "not_distinct": Entry(not_distinct, of_nulls(_with_equal_nulls(True))),
     "in": Entry(member, of_one(_member)),
     "is_null": Entry(is_null, of_nulls(always(lambda value: value is None))),
+    "is_there": Entry(is_there, of_nulls(always(lambda value: True))),
     "is_true": Entry(is_true, of_nulls(always(lambda value: value is True))),
     "is_false": Entry(is_false, of_nulls(always(lambda value: value is False))),
     "not": Entry(negation, of_one(always(operator.not_))),

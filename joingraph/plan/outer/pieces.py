@@ -1,0 +1,263 @@
+"""Sorts a join tree into blocks of aliases that stand together, and edges that hang blocks on others.
+
+    tweet T JOIN follower F ON F.k = T.k LEFT JOIN retweet R ON R.id = T.id AND R.n > 2
+    ->  block   {T, F}   classes {T.k, F.k}
+        block   {R}
+        edge    T -> R   opt   keys (T.id, R.id)         filter of R   R.n > 2
+
+A block's aliases are tied by inner joins: in each row that has one of them, all of them stand.
+What no vertex can hold is refused, with its remedy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+import pyarrow as pa
+
+from joingraph.common.errors import ViewError
+from joingraph.expressions.show import show
+from joingraph.expressions.strict import nulling, rejected
+from joingraph.expressions.tree import Call, Column, Expression, Literal, aliases_of
+from joingraph.plan.classes import bare, class_type, null_safe_parts
+from joingraph.plan.model import Mode
+from joingraph.sql.definition import Inner, Joined, Leaf, Outer, Probe
+
+TRUE = Literal(True, pa.bool_())
+NO_ALIAS = frozenset({""})  # of a mark
+REMEDY = "keep a view of that side, and join that"
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """Aliases that stand together, and the equalities between them."""
+
+    aliases: list[str]
+    equalities: list[Expression] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Edge:
+    """How a block hangs on another: by which aliases, on which keys, and what is wanted."""
+
+    near: str
+    far: str
+    keys: list[tuple[Expression, Expression]]
+    mode: Mode
+    is_full: bool = False
+    mark: Column | None = None
+
+
+@dataclass(slots=True)
+class Piece:
+    """A part of a join tree: its block, if some aliases stand in every row, and what hangs on it."""
+
+    block: Block | None
+    visible: set[str]
+    silent: set[str] = field(default_factory=set)
+    blocks: list[Block] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    filters: dict[str, list[Expression]] = field(default_factory=dict)
+    residuals: list[Expression] = field(default_factory=list)
+
+    @property
+    def always(self) -> set[str]:
+        """The aliases that stand in every row."""
+        return set() if self.block is None else set(self.block.aliases)
+
+    def take(self, other: Piece) -> None:
+        """Add what another piece has, but for its block and its residual predicates."""
+        self.silent |= other.silent
+        self.blocks += other.blocks
+        self.edges += other.edges
+        for alias, conditions in other.filters.items():
+            self.filters.setdefault(alias, []).extend(conditions)
+
+
+def used(*expressions: Expression) -> frozenset[str]:
+    """Name the aliases that expressions read."""
+    return frozenset().union(*map(aliases_of, expressions)) - NO_ALIAS
+
+
+def is_marked(condition: Expression) -> bool:
+    """True if a condition reads a mark."""
+    return "" in aliases_of(condition)
+
+
+def refuse(condition: Expression | None, why: str) -> NoReturn:
+    """Refuse a view whose joins need a view of a part of it."""
+    named = "a join without a condition" if condition is None else show(condition)
+    raise ViewError(f"{named}: {why}; {REMEDY}")
+
+
+def piece_of(tree: Joined) -> Piece:
+    """Sort a simplified join tree."""
+    match tree:
+        case Leaf(alias):
+            block = Block([alias])
+            return Piece(block, {alias}, blocks=[block])
+        case Inner(parts, conditions):
+            return inner([piece_of(part) for part in parts], conditions)
+        case Outer(left, right, conditions, is_full):
+            return Hanging(piece_of(left), piece_of(right), "opt", is_full=is_full).by(conditions)
+        case Probe(kind, left, right, conditions, mark):
+            return Hanging(piece_of(left), piece_of(right), kind, mark=mark).by(conditions)
+
+
+def inner(pieces: Sequence[Piece], conditions: Iterable[Expression]) -> Piece:
+    """Make one block of the blocks of several pieces."""
+    for each in pieces:
+        if each.block is None and len(pieces) > 1:
+            refuse(None, "a FULL JOIN below an inner join has no alias in every row")
+    if len(pieces) == 1 and pieces[0].block is None:
+        whole = pieces[0]
+    else:
+        blocks = [each.block for each in pieces if each.block is not None]
+        block = Block(
+            [a for b in blocks for a in b.aliases], [e for b in blocks for e in b.equalities]
+        )
+        whole = Piece(block, set().union(*(each.visible for each in pieces)))
+        for each in pieces:
+            whole.take(each)
+            whole.residuals += each.residuals
+        whole.blocks = [block, *(each for each in whole.blocks if each not in blocks)]
+    for condition in conditions:
+        for part in null_safe_parts(condition):
+            place(whole, part)
+    return whole
+
+
+def place(whole: Piece, condition: Expression) -> None:
+    """Bring a condition to where it is asked: a filter, a class of the block, or the path's end."""
+    aliases = used(condition)
+    if aliases <= whole.always and not is_marked(condition):
+        if len(aliases) < 2 and whole.always:
+            alias = next(iter(aliases), min(whole.always))
+            whole.filters.setdefault(alias, []).append(condition)
+            return
+        if aliases and is_class(condition):
+            assert whole.block is not None, "it has these aliases"
+            whole.block.equalities.append(condition)
+            return
+    whole.residuals.append(condition)
+
+
+def is_class(condition: Expression) -> bool:
+    """True if a condition is an equality of two aliases whose types have a common one."""
+    match condition:
+        case Call("equal", (left, right)):
+            one, other = aliases_of(left), aliases_of(right)
+            apart = len(one) == 1 == len(other) and one != other
+            return apart and class_type((bare(left), bare(right))) is not None
+        case _:
+            return False
+
+
+@dataclass
+class Hanging:
+    """Hangs the right piece on the left one: by LEFT, FULL, or as what is asked for."""
+
+    left: Piece
+    right: Piece
+    mode: Mode
+    is_full: bool = False
+    mark: Column | None = None
+
+    def by(self, conditions: Iterable[Expression]) -> Piece:
+        """Sort the conditions of ON, and make one piece."""
+        keys = list[tuple[Expression, Expression]]()
+        left_gates, right_gates = list[Expression](), list[Expression]()
+        for condition in (part for each in conditions for part in null_safe_parts(each)):
+            aliases = used(condition)
+            if is_marked(condition):
+                refuse(condition, "what it asks for stands in ON of a join that is not inner")
+            if aliases <= self.right.visible and not self.is_full:
+                self.filter(condition, aliases)
+            elif aliases <= self.left.visible:
+                left_gates.append(condition)
+            elif aliases <= self.right.visible:
+                right_gates.append(condition)
+            else:
+                keys.append(self.sides(condition))
+        self.check_residuals()
+        near = self.end(self.left, [one for one, _ in keys], left_gates)
+        far = self.end(self.right, [other for _, other in keys], right_gates)
+        keys = gated(keys, left_gates, right_gates)
+        mode = self.asked_on_paths(near)
+        whole = Piece(None if self.is_full else self.left.block, set(self.left.visible))
+        whole.take(self.left)
+        whole.take(self.right)
+        whole.residuals = self.left.residuals
+        if mode == "opt":
+            whole.visible |= self.right.visible
+        else:
+            whole.silent |= self.right.visible
+        whole.edges.append(Edge(near, far, keys, mode, self.is_full, self.mark))
+        return whole
+
+    def filter(self, condition: Expression, aliases: frozenset[str]) -> None:
+        """Let a condition of the right side alone filter it."""
+        place(self.right, condition)
+        assert aliases <= self.right.visible, "it reads the right side alone"
+
+    def sides(self, condition: Expression) -> tuple[Expression, Expression]:
+        """Return an equality of both sides as (left, right)."""
+        match condition:
+            case Call("equal", (one, other)) if is_class(condition):
+                for left, right in ((one, other), (other, one)):
+                    if used(left) <= self.left.visible and used(right) <= self.right.visible:
+                        return bare(left), bare(right)
+        raise ViewError(
+            f"{show(condition)}: of the conditions by which an outer join, EXISTS or IN tie both"
+            " sides, equalities of one table of each are taken; keep a view of the pairs, and join"
+            " that"
+        )
+
+    def check_residuals(self) -> None:
+        """Refuse predicates over several aliases on a side that is looked at as a whole."""
+        sides = (self.left, self.right) if self.is_full else (self.right,)
+        for side in sides:
+            if side.residuals:
+                refuse(side.residuals[0], "it is asked of rows of one side of the join")
+
+    def end(self, piece: Piece, keys: Sequence[Expression], gates: Sequence[Expression]) -> str:
+        """Name the one alias of a side by which it is tied to the other."""
+        aliases = used(*keys, *gates)
+        if len(aliases) > 1:
+            refuse((*keys, *gates)[0], "the join reads several tables of one side")
+        alias = next(iter(aliases), None) or min(piece.always, default=None)
+        if alias is None:
+            refuse(None, "a FULL JOIN has no table in every row")
+        if alias not in piece.always and alias not in nulling(keys) | rejected(gates):
+            refuse((*keys, *gates)[0], "it may hold where its table has no row")
+        return alias
+
+    def asked_on_paths(self, near: str) -> Mode:
+        """Ask NOT EXISTS on the path where the near side may be missing: the join came before."""
+        if self.mode == "anti" and near not in self.left.always:
+            far = min(self.right.always)
+            self.mark = Column("", f"not exists {far}", pa.bool_())
+            self.left.residuals.append(Call("not", (self.mark,), pa.bool_()))
+            return "mark"
+        return self.mode
+
+
+def gated(
+    keys: Sequence[tuple[Expression, Expression]], *gates: Sequence[Expression]
+) -> list[tuple[Expression, Expression]]:
+    """Make keys NULL unless all gates of their side are TRUE."""
+    pairs = list(keys)
+    if not pairs and any(gates):
+        pairs = [(TRUE, TRUE)]
+    left, right = gates
+    return [(behind(one, left), behind(other, right)) for one, other in pairs]
+
+
+def behind(key: Expression, gates: Sequence[Expression]) -> Expression:
+    """Return a key that is NULL unless gates are TRUE."""
+    if not gates:
+        return key
+    test = gates[0] if len(gates) == 1 else Call("and", tuple(gates), pa.bool_())
+    return Call("case", (test, key, Literal(None, key.type)), key.type)

@@ -284,7 +284,7 @@ SIGNATURES: dict[str, Maker] = {
     **dict.fromkeys(("equal", "not_equal", "distinct", "not_distinct"), test_of(*TYPES)),
     **dict.fromkeys(("less", "less_equal", "greater", "greater_equal"), test_of(*TYPES)),
     "in": member,
-    "is_null": lambda rng: (BOOL, (rng.choice(TYPES),)),
+    **dict.fromkeys(("is_null", "is_there"), lambda rng: (BOOL, (rng.choice(TYPES),))),
     **dict.fromkeys(("is_true", "is_false", "not"), one(BOOL)),
     **dict.fromkeys(("greatest", "least", "coalesce"), several(*TYPES)),
     **dict.fromkeys(("and", "or"), several(BOOL)),

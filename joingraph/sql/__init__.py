@@ -5,6 +5,7 @@ without SQL. The life of a text:
 
     text/parse.py      limits, then sqlglot's tree
     select.py          FROM, joins (joins.py), subqueries and CTEs dissolve into aliases
+    joined/            the tree of a view's joins
     clauses.py         refuses each clause that is not known to be taken
     scope.py           says what names mean
     distinct_names.py  writes the SELECT anew whose columns share a name
@@ -25,8 +26,9 @@ from joingraph.common.errors import ViewError
 from joingraph.common.names import quoted
 from joingraph.sql.binder import FlatView
 from joingraph.sql.clauses import kind
-from joingraph.sql.definition import META_NAMES, Definition, Grouping, Output
+from joingraph.sql.definition import META_NAMES, Definition, Grouping, Inner, Output
 from joingraph.sql.distinct_names import with_distinct_names
+from joingraph.sql.joined.trees import is_plain
 from joingraph.sql.scope import Context, Field, check_args, repeated
 from joingraph.sql.select import check_unused, query, renamed
 from joingraph.sql.text.parse import binding, check_dialect, parse_one
@@ -60,7 +62,8 @@ def _define(sql: str, tables: Mapping[str, Table], dialect: str, *, is_stored: b
     statement = parse_one(sql, dialect)
     name, columns, body = _view(statement)
     flat = FlatView(tables, dialect)
-    fields = renamed(query(body, flat, Context({})), columns, statement.this)
+    made = query(body, flat, Context({}))
+    fields = renamed(made.fields, columns, statement.this)
     check_unused(flat)
     clash = repeated(fields)
     if clash is not None:
@@ -73,15 +76,17 @@ def _define(sql: str, tables: Mapping[str, Table], dialect: str, *, is_stored: b
     _check_types(fields, body)
     if not is_stored:
         _check_meta_names(fields, body)
+    is_inner = is_plain(made.joined)
     rows = Definition(
         name,
         sql,
         dialect,
         dict(tables),
         tuple(flat.aliases),
-        tuple(flat.conditions),
+        made.joined.conditions if isinstance(made.joined, Inner) and is_inner else (),
         tuple(Output(field.name, field.value) for field in fields),
         order=tuple(flat.order),
+        tree=None if is_inner else made.joined,
     )
     if flat.grouped is None:
         return rows

@@ -1,7 +1,7 @@
-"""The view as far as it is flattened: aliases and conditions so far, and how names are bound.
+"""The view as far as it is flattened: aliases so far, and how names and conditions are bound.
 
-A relation of a subquery gets an alias of its own, named after both: "recent.T". Conditions of
-subqueries come before those of the query around them, each split into its conjuncts.
+A relation of a subquery gets an alias of its own, named after both: "recent.T". A condition is
+split into its conjuncts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from joingraph.common.names import quoted, suggest
 from joingraph.expressions.order import Order
 from joingraph.expressions.tree import Column, Expression, Literal
 from joingraph.expressions.types import sql_name
-from joingraph.sql.definition import Alias
+from joingraph.sql.definition import Alias, Leaf
 from joingraph.sql.functions.scalars import bind
 from joingraph.sql.limits import Size, check_size, survey
 from joingraph.sql.scope import Cte, Field, Scope
@@ -36,7 +36,6 @@ class FlatView:
     def __init__(self, tables: Mapping[str, Table], dialect: str) -> None:
         self.tables, self.dialect = tables, dialect
         self.aliases: list[Alias] = []
-        self.conditions: list[Expression] = []
         self.ctes: list[Cte] = []
         self.nodes = 0
         self.grouped: Grouped | None = None
@@ -54,8 +53,8 @@ class FlatView:
             raise Mistake(node, f"no table is declared as {quoted(written)}{hint}")
         return found
 
-    def alias(self, node: exp.Expr, wanted: str, table: str) -> tuple[Field, ...]:
-        """Add one more use of a base table and return its columns."""
+    def alias(self, node: exp.Expr, wanted: str, table: str) -> tuple[tuple[Field, ...], Leaf]:
+        """Add one more use of a base table; return its columns, and itself."""
         if len(self.aliases) >= ALIASES_MAX:
             raise Mistake(
                 node,
@@ -68,10 +67,11 @@ class FlatView:
             name = f"{wanted}#{number}"
         self._taken.add(name.lower())
         self.aliases.append(Alias(name, table))
-        return tuple(
+        fields = tuple(
             Field(field.name, wanted, Column(name, field.name, field.type), _LEAF)
             for field in self.tables[table].schema
         )
+        return fields, Leaf(name)
 
     def value(self, node: exp.Expr, find: Callable[[exp.Column], Field]) -> Field:
         """Bind an expression, its names resolved by `find`; it is measured on the way."""
@@ -86,13 +86,14 @@ class FlatView:
         bound = bind(node, lambda column: find(column).value, self.dialect)
         return Field("", "", bound, size)
 
-    def require(self, node: exp.Expr, scope: Scope) -> None:
-        """Add the conjuncts of a condition to those that every row of the view meets."""
-        for term in conjuncts(node):
-            self.add(term, scope.find)
+    def require(self, node: exp.Expr, scope: Scope) -> list[Expression]:
+        """Return the conjuncts of a condition; one that is always true is dropped."""
+        return [each for term in conjuncts(node) for each in self.conjunct(term, scope.find)]
 
-    def add(self, node: exp.Expr, find: Callable[[exp.Column], Field]) -> None:
-        """Add one conjunct; what is always true is dropped."""
+    def conjunct(
+        self, node: exp.Expr, find: Callable[[exp.Column], Field]
+    ) -> tuple[Expression, ...]:
+        """Bind one conjunct; return none if it is always true."""
         bound = self.value(node, find).value
         if isinstance(bound, Literal) and bound.value is None:
             bound = Literal(None, pa.bool_())
@@ -102,8 +103,7 @@ class FlatView:
                 f"a condition must be BOOLEAN, and this is {sql_name(bound.type)}; compare it "
                 "with something",
             )
-        if bound != Literal(True, pa.bool_()):
-            self.conditions.append(bound)
+        return () if bound == Literal(True, pa.bool_()) else (bound,)
 
 
 def conjuncts(node: exp.Expr) -> list[exp.Expr]:

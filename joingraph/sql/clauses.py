@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from joingraph.sql.text.refusal import Refusal, word_of
+from joingraph.sql.text.refusal import Mistake, Refusal, word_of
 
 
 class Reason(NamedTuple):
@@ -83,16 +83,9 @@ _TABLE = {
     "only": Reason("ONLY", "tables do not inherit here", "leave it out"),
     "ordinality": Reason("WITH ORDINALITY", "rows of a table have no number", "add a column"),
 }
-_OUTER = (
-    "a row without partner would need a NULL-extended twin",
-    "use INNER JOIN, or keep the two views apart",
-)
+_SIDES = ("", "LEFT", "RIGHT", "FULL")
 # Why a kind of join is not taken, and what to write instead.
 _JOIN = {
-    "LEFT": _OUTER,
-    "RIGHT": _OUTER,
-    "FULL": _OUTER,
-    "OUTER": _OUTER,
     "SEMI": (
         "a row would count once however many partners it has",
         "use INNER JOIN, over a table whose join columns are unique",
@@ -108,7 +101,7 @@ _JOIN = {
 _SELECT_TAKEN = {
     *("expressions", "from_", "joins", "where", "with_", "distinct", "group", "having"),
 }
-_JOIN_TAKEN = {"this", "on", "using", "kind", "method"}
+_JOIN_TAKEN = {"this", "on", "using", "side", "kind", "method"}
 _TABLE_TAKEN = {"this", "db", "catalog", "alias", "joins"}
 _SUBQUERY_TAKEN = {"this", "alias", "joins", "with_"}
 _WITH_TAKEN = {"expressions"}
@@ -138,13 +131,17 @@ def check_table(table: exp.Table) -> None:
 
 
 def check_join(join: exp.Join) -> None:
-    """Refuse every join but inner ones."""
+    """Refuse every join but inner and outer ones."""
     parts = [str(join.args.get(name) or "").upper() for name in ("method", "side", "kind")]
     what = " ".join(part for part in (*parts, "JOIN") if part)
     for part in reversed(parts):
         if part in _JOIN:
             raise Refusal(join, what, *_JOIN[part])
-    if parts[0] not in ("", "NATURAL") or parts[2] not in ("", "INNER", "CROSS"):
+    method, side, kind_ = parts
+    if kind_ == "OUTER" and not side:
+        raise Mistake(join, "OUTER JOIN is LEFT, RIGHT or FULL; write which")
+    kinds = ("", "OUTER") if side else ("", "INNER", "CROSS")
+    if method not in ("", "NATURAL") or side not in _SIDES or kind_ not in kinds:
         raise Refusal(join, what, "its meaning for a view is not settled", "use JOIN")
     _check(join, _JOIN_TAKEN, _TABLE, join)
     if sum(bool(join.args.get(name)) for name in ("on", "using", "method")) > 1:

@@ -34,8 +34,8 @@ def bind_where(where: object, definition: Definition) -> tuple[Expression, ...]:
     with binding(where, definition.dialect, "where: "):
         flat = FlatView({}, definition.dialect)
         node = parse_part(where, exp.Condition, definition.dialect)
-        flat.require(node, _scope(definition))
-        conjuncts = [part for each in flat.conditions for part in _conjuncts(each)]
+        found = flat.require(node, _scope(definition))
+        conjuncts = [part for each in found for part in _conjuncts(each)]
         return tuple(_as_kept(each, definition) for each in conjuncts)
 
 

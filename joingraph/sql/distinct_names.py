@@ -66,7 +66,7 @@ def _entries(fields: tuple[Field, ...], dialect: str) -> Iterator[str]:
     taken = {field.name.lower() for field in fields}
     earlier: set[str] = set()
     for field in fields:
-        entry = field.item or exp.column(field.name, table=field.relation)
+        entry = field.item or exp.column(field.name, table=field.relation or None)
         if field.name.lower() in earlier:
             value = entry.this if isinstance(entry, exp.Alias) else entry
             prefix = f"{value.table}_" if isinstance(value, exp.Column) and value.table else ""

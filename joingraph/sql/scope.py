@@ -38,6 +38,11 @@ class Field:
     size: Size
     item: exp.Expr | None = None
 
+    @property
+    def text(self) -> str:
+        """The name, after its relation's; a FULL JOIN's common column is of neither side."""
+        return f"{self.relation}.{self.name}" if self.relation else self.name
+
 
 Named = TypeVar("Named", Field, exp.Expr)
 
@@ -92,7 +97,7 @@ class Scope:
         if len(found) == 1:
             return found[0]
         if found:
-            candidates = " or ".join(f"{each.relation}.{each.name}" for each in found)
+            candidates = " or ".join(each.text for each in found)
             raise Mistake(node, f"column {quoted(name)} is ambiguous: it may be {candidates}")
         raise Mistake(node, self._missing(name))
 
@@ -111,7 +116,7 @@ class Scope:
         )
 
     def _missing(self, name: str) -> str:
-        sources = list(dict.fromkeys(field.relation for field in self.fields))
+        sources = list(dict.fromkeys(field.relation for field in self.fields if field.relation))
         if len(sources) == 1:
             names = [field.name for field in self.fields]
             return f"{sources[0]} has no column {quoted(name)}{_hint(name, names)}"
@@ -119,7 +124,7 @@ class Scope:
         near = suggest(name, self.by_name)
         if near is None:
             return f"{text}; they are {', '.join(sources[:NAMES_LISTED_MAX])}"
-        meant = [f"{each.relation}.{each.name}" for each in self.by_name[near]]
+        meant = [each.text for each in self.by_name[near]]
         return f"{text}; did you mean {' or '.join(meant)}?"
 
 

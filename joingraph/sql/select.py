@@ -1,4 +1,4 @@
-"""SELECT ... FROM ... WHERE, flattened: subqueries and CTEs dissolve into aliases and conditions.
+"""SELECT ... FROM ... WHERE, flattened: subqueries and CTEs dissolve into aliases of the view.
 
     WITH recent AS (SELECT T.tweetId AS id FROM tweet T WHERE T.year > 2020)
     SELECT r.id FROM recent r JOIN retweet ON retweet.tweetId = r.id
@@ -6,13 +6,14 @@
         conditions  r.T.year > 2020,  retweet.tweetId = r.T.tweetId
         output      id = r.T.tweetId
 
-A subquery's columns stand for the expressions it computes them by; a CTE used twice is two sets
-of aliases, as bag semantics wants.
+A subquery's columns stand for the expressions it computes them by, its joins are joins of the
+view; a CTE used twice is two sets of aliases, as bag semantics wants.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -27,8 +28,10 @@ from joingraph.sql.clauses import (
     check_with,
     kind,
 )
+from joingraph.sql.definition import Joined
 from joingraph.sql.grouping import Item, grouped_fields, is_grouped
-from joingraph.sql.joins import join_scopes, merge, starts_group
+from joingraph.sql.joined.trees import Rows, inner
+from joingraph.sql.joins import join, merge, starts_group
 from joingraph.sql.ordering import order_of
 from joingraph.sql.scope import (
     Context,
@@ -48,8 +51,15 @@ _UNNAMED = "subquery"
 Fields = tuple[Field, ...]
 
 
-def query(node: exp.Expr, flat: FlatView, context: Context) -> Fields:
-    """Flatten a query into the view, and return the columns it makes."""
+class Made(NamedTuple):
+    """What a query makes: columns, of rows that are joined so."""
+
+    fields: Fields
+    joined: Joined
+
+
+def query(node: exp.Expr, flat: FlatView, context: Context) -> Made:
+    """Flatten a query into the view."""
     while isinstance(node, exp.Subquery) and not (node.alias or node.args.get("joins")):
         check_subquery(node)
         context = _with(node, flat, context)
@@ -71,7 +81,7 @@ def check_unused(flat: FlatView) -> None:
             check_unused(spare)
 
 
-def _select(select: exp.Select, flat: FlatView, context: Context) -> Fields:
+def _select(select: exp.Select, flat: FlatView, context: Context) -> Made:
     check_select(select, is_view=context.is_view)
     context = _with(select, flat, context)
     start = select.args.get("from_")
@@ -79,21 +89,21 @@ def _select(select: exp.Select, flat: FlatView, context: Context) -> Fields:
         why = "no diff would ever change it"
         raise Refusal(select, "a SELECT without FROM", why, "name a table")
     first = _source(start.this, flat, context)
-    scope = _joined(first, select.args.get("joins"), flat, context)
+    scope, joined = _joined(first, select.args.get("joins"), flat, context)
     where = select.args.get("where")
     if where is not None:
-        flat.require(where.this, scope)
+        joined = inner((joined,), flat.require(where.this, scope))
     if not select.expressions:
         raise Mistake(select, "this SELECT lists no columns")
     items = [each for item in select.expressions for each in _items(item, scope, flat)]
     if not is_grouped(select, flat.dialect):
         fields = tuple(_field(item, scope, flat) for item in items)
         flat.order = order_of(select, fields, lambda node: flat.value(node, scope.find).value)
-        return fields
+        return Made(fields, joined)
     if not context.is_view:
         why = "it groups the rows of a part of the view"
         raise Refusal(select, "a subquery that groups", why, "keep a view of it, and join that")
-    return tuple(grouped_fields(select, items, scope, flat))
+    return Made(tuple(grouped_fields(select, items, scope, flat)), joined)
 
 
 def _items(item: exp.Expr, scope: Scope, flat: FlatView) -> list[Item]:
@@ -143,70 +153,72 @@ def _with(node: exp.Expr, flat: FlatView, context: Context) -> Context:
     return context
 
 
-def _expand(cte: Cte, flat: FlatView, prefix: str) -> Fields:
+def _expand(cte: Cte, flat: FlatView, prefix: str) -> Made:
     """Flatten a query of a WITH clause once more, with aliases of its own."""
     cte.used = True
-    fields = query(cte.node.this, flat, replace(cte.context, prefix=prefix, is_view=False))
-    return _named(fields, cte.node)
+    made = query(cte.node.this, flat, replace(cte.context, prefix=prefix, is_view=False))
+    return made._replace(fields=_named(made.fields, cte.node))
 
 
-def _joined(first: Scope, joins: list[exp.Join] | None, flat: FlatView, context: Context) -> Scope:
+def _joined(first: Rows, joins: list[exp.Join] | None, flat: FlatView, context: Context) -> Rows:
     """Join a FROM clause, left to right; a comma starts a group where it binds weaker."""
     groups, commas = [first], []
-    for join in joins or []:
-        check_join(join)
-        right = _source(join.this, flat, context)
-        if starts_group(join, flat.dialect):
+    for each in joins or []:
+        check_join(each)
+        right = _source(each.this, flat, context)
+        if starts_group(each, flat.dialect):
             groups.append(right)
-            commas.append(join)
+            commas.append(each)
         else:
-            groups[-1] = join_scopes(groups[-1], right, join, flat)
-    scope = groups[0]
+            groups[-1] = join(groups[-1], right, each, flat)
+    scope = groups[0].scope
     for group, comma in zip(groups[1:], commas, strict=True):
-        scope = merge(scope, group, comma)
-    return scope
+        scope = merge(scope, group.scope, comma)
+    return Rows(scope, inner(group.joined for group in groups))
 
 
-def _source(node: exp.Expr, flat: FlatView, context: Context) -> Scope:
+def _source(node: exp.Expr, flat: FlatView, context: Context) -> Rows:
     """Flatten one item of FROM, with the joins that hang on it inside parentheses."""
     if isinstance(node, exp.Table):
         check_table(node)
-        scope = _table(node, flat, context)
+        rows = _table(node, flat, context)
     elif isinstance(node, exp.Subquery):
         check_subquery(node)
-        scope = _parenthesised(node, flat, context)
+        rows = _parenthesised(node, flat, context)
     else:
         why = "its rows come from no table's diffs"
         raise Refusal(node, kind(node), why, "declare a table and load() its rows")
-    return _joined(scope, node.args.get("joins"), flat, context)
+    return _joined(rows, node.args.get("joins"), flat, context)
 
 
-def _table(node: exp.Table, flat: FlatView, context: Context) -> Scope:
+def _table(node: exp.Table, flat: FlatView, context: Context) -> Rows:
     """Use a base table or a query of WITH, whichever the name means here."""
     name = node.alias or node.name
     cte = None if node.args.get("db") else context.ctes.get(node.name.lower())
     if cte is not None:
-        fields = _expand(cte, flat, f"{context.prefix}{name}.")
+        made = _expand(cte, flat, f"{context.prefix}{name}.")
     else:
-        fields = flat.alias(node, context.prefix + name, flat.table(node))
-    return _relation(name, _named(fields, node))
+        made = Made(*flat.alias(node, context.prefix + name, flat.table(node)))
+    return Rows(_relation(name, _named(made.fields, node)), made.joined)
 
 
-def _parenthesised(node: exp.Subquery, flat: FlatView, context: Context) -> Scope:
+def _parenthesised(node: exp.Subquery, flat: FlatView, context: Context) -> Rows:
     """Flatten (SELECT ...) or (a JOIN b); under a name of its own, the inner ones are hidden."""
-    inner, name = node.this, node.alias
+    inside, name = node.this, node.alias
     context = _with(node, flat, context)
-    if isinstance(inner, exp.Query) and not isinstance(inner, exp.Subquery):
+    if isinstance(inside, exp.Query) and not isinstance(inside, exp.Subquery):
         prefix = f"{context.prefix}{name or _UNNAMED}."
         within = replace(context, prefix=prefix, is_view=False)
-        fields = query(inner, flat, within)
+        made = query(inside, flat, within)
         if not name:
-            return Scope({}, tuple(replace(field, relation=_UNNAMED) for field in fields))
-        return _relation(name, _named(fields, node))
+            fields = tuple(replace(field, relation=_UNNAMED) for field in made.fields)
+            return Rows(Scope({}, fields), made.joined)
+        return Rows(_relation(name, _named(made.fields, node)), made.joined)
     if not name:
-        return _source(inner, flat, context)
+        return _source(inside, flat, context)
     within = replace(context, prefix=f"{context.prefix}{name}.")
-    return _relation(name, _named(_source(inner, flat, within).fields, node))
+    rows = _source(inside, flat, within)
+    return Rows(_relation(name, _named(rows.scope.fields, node)), rows.joined)
 
 
 def _relation(name: str, fields: Fields) -> Scope:

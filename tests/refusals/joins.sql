@@ -1,30 +1,44 @@
 ==== spark
 SELECT tweet.text FROM tweet
-LEFT JOIN retweet ON tweet.tweetId = retweet.tweetId
+OUTER JOIN retweet ON tweet.tweetId = retweet.tweetId
 ----
-line 2, column 1: LEFT JOIN is not taken: a row without partner would need a NULL-extended twin; use INNER JOIN, or keep the two views apart.
-  LEFT JOIN retweet ON tweet.tweetId = retweet.tweetId
+line 2, column 1: OUTER JOIN is LEFT, RIGHT or FULL; write which.
+  OUTER JOIN retweet ON tweet.tweetId = retweet.tweetId
   ^
 
-==== spark
-SELECT text FROM tweet RIGHT OUTER JOIN retweet USING (tweetId)
+==== duckdb
+SELECT text FROM tweet ASOF LEFT JOIN retweet ON tweet.tweetId >= retweet.tweetId
 ----
-line 1, column 24: RIGHT OUTER JOIN is not taken: a row without partner would need a NULL-extended twin; use INNER JOIN, or keep the two views apart.
-  SELECT text FROM tweet RIGHT OUTER JOIN retweet USING (tweetId)
+line 1, column 24: ASOF LEFT JOIN is not taken: which partner is nearest depends on the other rows; join on a range.
+  SELECT text FROM tweet ASOF LEFT JOIN retweet ON tweet.tweetId >= retweet.tweetId
                          ^
 
 ==== spark
-SELECT text FROM tweet FULL JOIN retweet USING (tweetId)
+SELECT tweet.text FROM tweet LEFT JOIN retweet ON nosuch = 1
 ----
-line 1, column 24: FULL JOIN is not taken: a row without partner would need a NULL-extended twin; use INNER JOIN, or keep the two views apart.
-  SELECT text FROM tweet FULL JOIN retweet USING (tweetId)
-                         ^
+line 1, column 51: no table here has a column "nosuch"; they are tweet, retweet.
+  SELECT tweet.text FROM tweet LEFT JOIN retweet ON nosuch = 1
+                                                    ^
 
 ==== spark
-SELECT text FROM tweet NATURAL LEFT JOIN retweet
+SELECT text FROM tweet FULL JOIN retweet USING (text)
 ----
-line 1, column 24: NATURAL LEFT JOIN is not taken: a row without partner would need a NULL-extended twin; use INNER JOIN, or keep the two views apart.
-  SELECT text FROM tweet NATURAL LEFT JOIN retweet
+line 1, column 49: retweet has no column "text"; known here: tweetId, userId, at.
+  SELECT text FROM tweet FULL JOIN retweet USING (text)
+                                                  ^
+
+==== duckdb
+SELECT userId FROM tweet FULL JOIN retweet USING (tweetId)
+----
+line 1, column 8: column "userId" is ambiguous: it may be tweet.userId or retweet.userId.
+  SELECT userId FROM tweet FULL JOIN retweet USING (tweetId)
+         ^
+
+==== spark
+SELECT text FROM tweet NATURAL LEFT JOIN retweet ON TRUE
+----
+line 1, column 24: NATURAL JOIN with a condition is not taken: NATURAL is one; put it into WHERE.
+  SELECT text FROM tweet NATURAL LEFT JOIN retweet ON TRUE
                          ^
 
 ==== spark

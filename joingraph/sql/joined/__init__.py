@@ -1,0 +1,1 @@
+"""How a view's aliases are joined: trees of inner and outer joins, and of what is asked of rows."""

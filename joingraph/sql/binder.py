@@ -36,8 +36,9 @@ class FlatView:
     def __init__(self, tables: Mapping[str, Table], dialect: str) -> None:
         self.tables, self.dialect = tables, dialect
         self.aliases: list[Alias] = []
+        self.table_of: dict[str, Table] = {}  # by alias
         self.ctes: list[Cte] = []
-        self.nodes = 0
+        self.nodes = self.marks = 0
         self.grouped: Grouped | None = None
         self.order: list[Order] = []
         self._taken: set[str] = set()
@@ -67,6 +68,7 @@ class FlatView:
             name = f"{wanted}#{number}"
         self._taken.add(name.lower())
         self.aliases.append(Alias(name, table))
+        self.table_of[name] = self.tables[table]
         fields = tuple(
             Field(field.name, wanted, Column(name, field.name, field.type), _LEAF)
             for field in self.tables[table].schema

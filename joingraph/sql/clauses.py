@@ -83,17 +83,14 @@ _TABLE = {
     "only": Reason("ONLY", "tables do not inherit here", "leave it out"),
     "ordinality": Reason("WITH ORDINALITY", "rows of a table have no number", "add a column"),
 }
-_SIDES = ("", "LEFT", "RIGHT", "FULL")
+_KINDS = {
+    "": ("", "INNER", "CROSS", "SEMI", "ANTI"),
+    "LEFT": ("", "OUTER", "SEMI", "ANTI"),
+    "RIGHT": ("", "OUTER"),
+    "FULL": ("", "OUTER"),
+}
 # Why a kind of join is not taken, and what to write instead.
 _JOIN = {
-    "SEMI": (
-        "a row would count once however many partners it has",
-        "use INNER JOIN, over a table whose join columns are unique",
-    ),
-    "ANTI": (
-        "a row would leave the view when a partner comes",
-        "keep the two views apart and compare them when reading",
-    ),
     "ASOF": ("which partner is nearest depends on the other rows", "join on a range"),
     "POSITIONAL": ("rows have no position", "join on a column"),
 }
@@ -108,13 +105,26 @@ _WITH_TAKEN = {"expressions"}
 _CTE_TAKEN = {"this", "alias", "materialized"}
 
 
-def check_select(select: exp.Select, *, is_view: bool) -> None:
-    """Refuse every clause of a SELECT but its list, FROM, WHERE, WITH, what groups, and an order.
+def check_select(select: exp.Select, *, has_order: bool, has_limit: bool = False) -> None:
+    """Refuse every clause of a SELECT but its list, FROM, WHERE, WITH, and what groups.
 
-    The order is that of a view; a part of it has none.
+    An order is that of a view; a subquery of a condition may have one as well, to no effect, and
+    EXISTS a limit.
     """
     place = next(iter(select.expressions), select)
-    _check(select, _SELECT_TAKEN | ({"order"} if is_view else set()), _SELECT, place)
+    more = {name for name, has in (("order", has_order), ("limit", has_limit)) if has}
+    _check(select, _SELECT_TAKEN | more, _SELECT, place)
+
+
+def is_any_row(limit: exp.Expr | None) -> bool:
+    """True for LIMIT or FETCH of one row or more."""
+    if isinstance(limit, exp.Fetch):
+        if limit.args.get("limit_options") is not None:
+            return False
+        count = limit.args.get("count")
+    else:
+        count = None if limit is None else limit.expression
+    return isinstance(count, exp.Literal) and count.this.isdigit() and int(count.this) > 0
 
 
 def check_subquery(subquery: exp.Subquery) -> None:
@@ -131,7 +141,7 @@ def check_table(table: exp.Table) -> None:
 
 
 def check_join(join: exp.Join) -> None:
-    """Refuse every join but inner and outer ones."""
+    """Refuse every join but inner, outer, semi and anti ones."""
     parts = [str(join.args.get(name) or "").upper() for name in ("method", "side", "kind")]
     what = " ".join(part for part in (*parts, "JOIN") if part)
     for part in reversed(parts):
@@ -140,8 +150,10 @@ def check_join(join: exp.Join) -> None:
     method, side, kind_ = parts
     if kind_ == "OUTER" and not side:
         raise Mistake(join, "OUTER JOIN is LEFT, RIGHT or FULL; write which")
-    kinds = ("", "OUTER") if side else ("", "INNER", "CROSS")
-    if method not in ("", "NATURAL") or side not in _SIDES or kind_ not in kinds:
+    if side in ("RIGHT", "FULL") and kind_ in ("SEMI", "ANTI"):
+        why = "a semi or anti join keeps rows of the table before it"
+        raise Refusal(join, what, why, f"write the tables the other way round, with {kind_} JOIN")
+    if method not in ("", "NATURAL") or kind_ not in _KINDS.get(side, ()):
         raise Refusal(join, what, "its meaning for a view is not settled", "use JOIN")
     _check(join, _JOIN_TAKEN, _TABLE, join)
     if sum(bool(join.args.get(name)) for name in ("on", "using", "method")) > 1:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import pyarrow as pa
 from sqlglot import exp
@@ -64,7 +64,12 @@ class Grouped(NamedTuple):
 
 def is_grouped(select: exp.Select, dialect: str) -> bool:
     """True if a SELECT groups its rows."""
-    clauses = any(select.args.get(each) for each in ("group", "having", "distinct"))
+    return bool(select.args.get("distinct")) or has_groups(select, dialect)
+
+
+def has_groups(select: exp.Select, dialect: str) -> bool:
+    """True if a SELECT sums up groups of rows, and does more than drop copies."""
+    clauses = any(select.args.get(each) for each in ("group", "having"))
     return clauses or any(has_aggregate(each, dialect) for each in select.expressions)
 
 
@@ -109,8 +114,7 @@ class Grouper:
         """Find what the rows are grouped by."""
         clause, distinct = self.select.args.get("group"), self.select.args.get("distinct")
         if distinct is not None and distinct.args.get("on"):
-            why = "which row remains depends on an order"
-            raise Refusal(self.select, "DISTINCT ON", why, "GROUP BY it, and write MIN_BY(...)")
+            refuse_distinct_on(self.select)
         is_free = clause is None and not self.select.args.get("having")
         if is_free and not any(self.has_aggregate(each.node) for each in self.items):
             for item in self.items:
@@ -294,6 +298,12 @@ class Grouper:
         if not isinstance(bound, Literal):
             raise Mistake(node, f"{found.name} takes a constant here, and this is {node.sql()}")
         return bound.value
+
+
+def refuse_distinct_on(select: exp.Select) -> NoReturn:
+    """Refuse DISTINCT ON."""
+    why = "which row remains depends on an order"
+    raise Refusal(select, "DISTINCT ON", why, "GROUP BY it, and write MIN_BY(...)")
 
 
 def filtered(value: Expression, condition: Expression | None) -> Expression:

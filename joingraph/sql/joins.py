@@ -6,7 +6,6 @@ joined  Outer(T, R, T.tweetId = R.tweetId)      fields  tweetId (T's), then the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,14 +14,21 @@ from sqlglot import exp
 from joingraph.common.names import quoted
 from joingraph.expressions.tree import Expression
 from joingraph.sql.binder import FlatView
-from joingraph.sql.definition import Joined, Outer
+from joingraph.sql.definition import Joined, Outer, Probe
 from joingraph.sql.joined.missing import optional
+from joingraph.sql.joined.probes import Expand, Probes
+from joingraph.sql.joined.questions import refuse_questions
 from joingraph.sql.joined.trees import Rows, inner
-from joingraph.sql.scope import Field, Scope, repeated
+from joingraph.sql.scope import Field, Scope, repeated, stand_in
 from joingraph.sql.text.refusal import Mistake
 
 _MERGED_FIRST = ("spark", "postgres")  # `*` lists the columns of USING first, as the standard says
 _COMMA_IS_JOIN = ("spark", "sqlite")  # elsewhere the comma binds weaker than JOIN
+_ASKED_OF_PAIRS = (
+    "which rows have partners would depend on the rows of one more table",
+    "join a subquery whose WHERE asks it, or ask it in WHERE",
+)
+_NOWHERE = Scope({}, ())
 
 
 class Pair(NamedTuple):
@@ -32,16 +38,6 @@ class Pair(NamedTuple):
     left: Field
     right: Field
 
-    @property
-    def columns(self) -> tuple[exp.Column, exp.Column]:
-        """Return both as columns of "left" and "right"."""
-        left, right = (exp.column(self.name.copy(), table=side) for side in ("left", "right"))
-        return left, right
-
-    def find(self, column: exp.Column) -> Field:
-        """Return what a column of "left" or "right" stands for."""
-        return self.left if column.table == "left" else self.right
-
 
 def starts_group(join: exp.Join, dialect: str) -> bool:
     """True for a comma that binds weaker than the joins to its right."""
@@ -49,28 +45,35 @@ def starts_group(join: exp.Join, dialect: str) -> bool:
     return bare and dialect not in _COMMA_IS_JOIN
 
 
-def join(left: Rows, right: Rows, node: exp.Join, flat: FlatView) -> Rows:
+def join(left: Rows, right: Rows, node: exp.Join, flat: FlatView, *, expand: Expand) -> Rows:
     """Join two parts of FROM as ON, USING or NATURAL says; by nothing, all rows with all."""
-    side = str(node.args.get("side") or "").upper()
-    names: list[exp.Expr] = node.args.get("using") or []
-    if node.args.get("method"):
-        names = _shared(left.scope, right.scope, node)
-    twice = repeated(names)
-    if twice is not None:
-        raise Mistake(twice, f"USING names {quoted(twice.name)} twice")
+    word = _word(node)
+    names = _names(left.scope, right.scope, node)
     pairs = _pairs(names, left.scope, right.scope)
     conditions = [each for pair in pairs for each in _equal(pair, flat)]
     scope = merge(left.scope, right.scope, node)
-    if node.args.get("on") is not None:
-        conditions += flat.require(node.args["on"], scope)
-    if side:
-        mine = left.scope if side == "LEFT" else optional(left, flat)
-        other = right.scope if side == "RIGHT" else optional(right, flat)
-        pairs, scope = _pairs(names, mine, other), merge(mine, other, node)
+    on = node.args.get("on")
+    joined: Joined
+    if not word:
+        rows = Rows(scope, inner((left.joined, right.joined), conditions))
+        probes = Probes(rows, flat, expand)
+        if on is not None:
+            probes.require(on)
+        joined = probes.joined
+    else:
+        if on is not None:
+            refuse_questions(on, f"ON of {word} JOIN", _ASKED_OF_PAIRS)
+            conditions += flat.require(on, scope)
+        joined = _joined(word, left.joined, right.joined, tuple(conditions))
+        mine = optional(left, flat) if word in ("RIGHT", "FULL") else left.scope
+        other = optional(right, flat) if word in ("LEFT", "FULL") else right.scope
+        pairs = _pairs(names, mine, other)
+        scope = mine if word in ("SEMI", "ANTI") else merge(mine, other, node)
     if pairs:
-        merged = [_merged(pair, side, flat) for pair in pairs]
-        scope = Scope(scope.relations, _once(scope.fields, pairs, merged, flat.dialect))
-    return Rows(scope, _joined(left.joined, right.joined, side, conditions))
+        merged = [_merged(pair, word, flat) for pair in pairs]
+        fields = _once(scope.fields, pairs, merged, flat.dialect)
+        scope = Scope(scope.relations, fields, scope.around)
+    return Rows(scope, joined)
 
 
 def merge(left: Scope, right: Scope, place: exp.Expr) -> Scope:
@@ -81,16 +84,40 @@ def merge(left: Scope, right: Scope, place: exp.Expr) -> Scope:
                 place.this,
                 f"two tables here are called {quoted(relation.name)}; rename one with AS",
             )
-    return Scope({**left.relations, **right.relations}, left.fields + right.fields)
+    relations = {**left.relations, **right.relations}
+    return Scope(relations, left.fields + right.fields, left.around)
 
 
-def _joined(left: Joined, right: Joined, side: str, conditions: Sequence[Expression]) -> Joined:
+def _word(node: exp.Join) -> str:
+    """Return what a join does to rows without a partner, or with one; nothing for inner ones."""
+    kind = str(node.args.get("kind") or "").upper()
+    return kind if kind in ("SEMI", "ANTI") else str(node.args.get("side") or "").upper()
+
+
+def _joined(
+    word: str, left: Joined, right: Joined, conditions: tuple[Expression, ...]
+) -> Outer | Probe:
     """Join two trees; a RIGHT JOIN is a LEFT JOIN turned round."""
-    if not side:
-        return inner((left, right), conditions)
-    if side == "RIGHT":
-        left, right = right, left
-    return Outer(left, right, tuple(conditions), is_full=side == "FULL")
+    match word:
+        case "SEMI":
+            return Probe("semi", left, right, conditions)
+        case "ANTI":
+            return Probe("anti", left, right, conditions)
+        case "RIGHT":
+            return Outer(right, left, conditions)
+        case _:
+            return Outer(left, right, conditions, is_full=word == "FULL")
+
+
+def _names(left: Scope, right: Scope, join: exp.Join) -> list[exp.Expr]:
+    """Return the names of the columns that USING or NATURAL joins on."""
+    names: list[exp.Expr] = join.args.get("using") or []
+    if join.args.get("method"):
+        names = _shared(left, right, join)
+    twice = repeated(names)
+    if twice is not None:
+        raise Mistake(twice, f"USING names {quoted(twice.name)} twice")
+    return names
 
 
 def _shared(left: Scope, right: Scope, join: exp.Join) -> list[exp.Expr]:
@@ -114,21 +141,26 @@ def _pairs(names: list[exp.Expr], left: Scope, right: Scope) -> list[Pair]:
 
 
 def _equal(pair: Pair, flat: FlatView) -> tuple[Expression, ...]:
-    left, right = pair.columns
+    left, right = _stand_ins(pair)
     equal = exp.EQ(this=left, expression=right)
     equal.parent = pair.name.parent
-    return flat.conjunct(equal, pair.find)
+    return flat.conjunct(equal, _NOWHERE.find)
 
 
-def _merged(pair: Pair, side: str, flat: FlatView) -> Field:
+def _stand_ins(pair: Pair) -> tuple[exp.Expr, exp.Expr]:
+    name = pair.name.sql()
+    return stand_in(pair.left, f"left.{name}"), stand_in(pair.right, f"right.{name}")
+
+
+def _merged(pair: Pair, word: str, flat: FlatView) -> Field:
     """Return what a common name means above a join: the column of the side that is there."""
     is_by_row = flat.dialect == "sqlite" and pair.left.value.type != pair.right.value.type
-    if side == "FULL" or (side == "RIGHT" and is_by_row):
-        left, right = pair.columns
+    if word == "FULL" or (word == "RIGHT" and is_by_row):
+        left, right = _stand_ins(pair)
         first = exp.Coalesce(this=left, expressions=[right])
         first.parent = pair.name.parent
-        return replace(flat.value(first, pair.find), name=pair.left.name)
-    return pair.right if side == "RIGHT" else pair.left
+        return replace(flat.value(first, _NOWHERE.find), name=pair.left.name)
+    return pair.right if word == "RIGHT" else pair.left
 
 
 def _once(

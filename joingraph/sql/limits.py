@@ -45,14 +45,9 @@ _UNSUPPORTED = (
         "read the view and apply it there",
     ),
     Unsupported(
-        (exp.In, exp.Exists),
-        "a row would count once however many partners it has",
-        "JOIN the tables, over a table whose join columns are unique",
-    ),
-    Unsupported(
-        (exp.Any, exp.All),
-        "it looks at other rows of a subquery",
-        "JOIN the tables on the comparison",
+        (exp.In, exp.Exists, exp.Any, exp.All),
+        "this is computed of one row, and a subquery reads a table",
+        "write it in WHERE, in ON of an inner join, or in the SELECT list",
     ),
     Unsupported(
         (exp.Query,),
@@ -128,10 +123,6 @@ def check_size(node: exp.Expr, size: Size) -> None:
 def _refuse(node: exp.Expr) -> None:
     found = _unsupported(type(node))  # type: ignore[arg-type]  # a class is hashable
     if found is not None and not _is_list(node):
-        if isinstance(node, (exp.In, exp.Exists)) and isinstance(node.parent, exp.Not):
-            why = "a row would leave the view when a partner comes"
-            instead = "keep the two views apart and compare them when reading"
-            raise Refusal(node, "NOT IN or NOT EXISTS (SELECT ...)", why, instead)
         raise Refusal(node, _name(node), found.why, found.instead)
     if isinstance(node, exp.Anonymous) and node.name.lower() in _NAMES_NOT_OF_THE_DATA:
         raise Refusal(node, _name(node), *_NOT_OF_THE_DATA)

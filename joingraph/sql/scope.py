@@ -20,9 +20,10 @@ from sqlglot import exp
 from joingraph.common.names import NAME_CHARS_MAX, did_you_mean, quoted, suggest
 from joingraph.expressions.tree import Expression
 from joingraph.sql.limits import Size
-from joingraph.sql.text.refusal import Mistake, word_of
+from joingraph.sql.text.refusal import Mistake, Refusal, word_of
 
 NAMES_LISTED_MAX = 12
+FURTHER_OUT_INSTEAD = "make one subquery of the two, by a join"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +38,10 @@ class Field:
     value: Expression
     size: Size
     item: exp.Expr | None = None
+
+    def __deepcopy__(self, memo: object) -> Field:
+        """Return the same: it never changes, and sqlglot copies what hangs on a node."""
+        return self
 
     @property
     def text(self) -> str:
@@ -60,10 +65,18 @@ class Relation:
 
 
 class Scope:
-    """The relations in reach, and the columns that `*` and unqualified names mean."""
+    """The relations in reach, and the columns that `*` and unqualified names mean.
 
-    def __init__(self, relations: Mapping[str, Relation], fields: tuple[Field, ...]) -> None:
-        self.relations, self.fields = relations, fields
+    `around` is the scope of the query around, whose columns a subquery in a condition may read.
+    """
+
+    def __init__(
+        self,
+        relations: Mapping[str, Relation],
+        fields: tuple[Field, ...],
+        around: Scope | None = None,
+    ) -> None:
+        self.relations, self.fields, self.around = relations, fields, around
 
     @cached_property
     def by_name(self) -> Mapping[str, list[Field]]:
@@ -72,7 +85,14 @@ class Scope:
 
     def find(self, node: exp.Column) -> Field:
         """Resolve a column reference, or say what there is instead."""
+        bound: Field | None = node.meta.get("field")
+        if bound is not None:
+            return bound
         check_args(node, {"this", "table", "db", "catalog"}, "this column reference")
+        if self.around is not None and not self._names(node):
+            if self.around._names(node):
+                return self.around.find(node)
+            self.around.refuse_further(node)
         if not node.table:
             return self.find_unqualified(node, node.name)
         relation = self.relation(node)
@@ -115,6 +135,21 @@ class Scope:
             node.args["table"], f"no table or alias is called {quoted(written)} here{hint}"
         )
 
+    def refuse_further(self, node: exp.Column) -> None:
+        """Refuse a column of a query further out than the one around."""
+        further = self.around
+        while further is not None and not further._names(node):
+            further = further.around
+        if further is not None:
+            why = "it is a column of a query two levels further out"
+            raise Refusal(node, node.sql(), why, FURTHER_OUT_INSTEAD)
+
+    def _names(self, node: exp.Column) -> bool:
+        """True if a column reference is to be resolved here."""
+        if not node.table:
+            return node.name.lower() in self.by_name
+        return not node.db and node.table.lower() in self.relations
+
     def _missing(self, name: str) -> str:
         sources = list(dict.fromkeys(field.relation for field in self.fields if field.relation))
         if len(sources) == 1:
@@ -135,6 +170,7 @@ class Context:
     ctes: Mapping[str, Cte]
     prefix: str = ""
     is_view: bool = True  # it is the view's own SELECT, not a part of it
+    around: Scope | None = None  # of the query that a condition's subquery may read
 
 
 @dataclass(slots=True)
@@ -144,6 +180,13 @@ class Cte:
     node: exp.CTE
     context: Context
     used: bool = False
+
+
+def stand_in(field: Field, text: str) -> exp.Column:
+    """Return a node that stands for what is bound already, and reads as a text in errors."""
+    node = exp.Column(this=exp.Identifier(this=text))
+    node.meta["field"] = field
+    return node
 
 
 def check_args(node: exp.Expr, taken: Iterable[str], what: str) -> None:

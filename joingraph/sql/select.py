@@ -13,7 +13,7 @@ view; a CTE used twice is two sets of aliases, as bag semantics wants.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from sqlglot import exp
 
@@ -26,10 +26,13 @@ from joingraph.sql.clauses import (
     check_subquery,
     check_table,
     check_with,
+    is_any_row,
     kind,
 )
 from joingraph.sql.definition import Joined
-from joingraph.sql.grouping import Item, grouped_fields, is_grouped
+from joingraph.sql.grouping import Item, grouped_fields, has_groups, is_grouped, refuse_distinct_on
+from joingraph.sql.joined.probes import Expand, Probes, Subquery
+from joingraph.sql.joined.questions import refuse_questions
 from joingraph.sql.joined.trees import Rows, inner
 from joingraph.sql.joins import join, merge, starts_group
 from joingraph.sql.ordering import order_of
@@ -60,50 +63,113 @@ class Made(NamedTuple):
 
 def query(node: exp.Expr, flat: FlatView, context: Context) -> Made:
     """Flatten a query into the view."""
+    return _select(*_bare(node, flat, context), flat)
+
+
+def _bare(node: exp.Expr, flat: FlatView, context: Context) -> tuple[exp.Select, Context]:
+    """Return the SELECT of a query, and what it can name."""
     while isinstance(node, exp.Subquery) and not (node.alias or node.args.get("joins")):
         check_subquery(node)
         context = _with(node, flat, context)
         node = node.this
     if isinstance(node, exp.SetOperation):
         instead = "make a view of each side, and put their diffs together"
+        if context.around is not None:
+            instead = "ask each side by itself, and combine the answers"
         raise Refusal(node.expression, kind(node), _ONE_SELECT, instead)
     if not isinstance(node, exp.Select):
         raise Refusal(node, kind(node), _ONE_SELECT)
-    return _select(node, flat, context)
+    return node, context
 
 
 def check_unused(flat: FlatView) -> None:
     """Flatten the queries of WITH that no FROM names, for their errors alone."""
-    for cte in reversed(flat.ctes):
-        if not cte.used:
+    used = {id(cte.node) for cte in flat.ctes if cte.used}
+    for cte in {id(cte.node): cte for cte in reversed(flat.ctes)}.values():
+        if id(cte.node) not in used:
             spare = FlatView(flat.tables, flat.dialect)
             _expand(cte, spare, "")
             check_unused(spare)
 
 
-def _select(select: exp.Select, flat: FlatView, context: Context) -> Made:
-    check_select(select, is_view=context.is_view)
+def _select(select: exp.Select, context: Context, flat: FlatView) -> Made:
+    check_select(select, has_order=context.is_view)
+    rows = _rows(select, flat, context)
+    where, having = select.args.get("where"), select.args.get("having")
+    if where is not None:
+        rows.require(where.this)
+    if having is not None:
+        why = "it would be asked of groups, and the join knows rows"
+        refuse_questions(having, "HAVING", (why, "keep a view of the groups, and ask it there"))
+    items = _asking(_listed(select, rows.scope, flat), rows)
+    if not is_grouped(select, flat.dialect):
+        fields = tuple(_field(item, rows.scope, flat) for item in items)
+        flat.order = order_of(select, fields, lambda node: flat.value(node, rows.scope.find).value)
+        return Made(fields, rows.joined)
+    if not context.is_view:
+        _refuse_groups(select)
+    return Made(tuple(grouped_fields(select, items, rows.scope, flat)), rows.joined)
+
+
+def _subquery(node: exp.Expr, flat: FlatView, context: Context, *, is_exists: bool) -> Subquery:
+    """Flatten a subquery of a condition; of EXISTS, any row will do, whatever it shows."""
+    select, context = _bare(node, flat, context)
+    has_limit = is_exists and is_any_row(select.args.get("limit"))
+    check_select(select, has_order=True, has_limit=has_limit)
+    rows = _rows(select, flat, context)
+    where, distinct = select.args.get("where"), select.args.get("distinct")
+    conditions = [] if where is None else rows.ask(where.this)
+    if has_groups(select, flat.dialect):
+        _refuse_groups(select)
+    if distinct is not None and distinct.args.get("on") and not is_exists:
+        refuse_distinct_on(select)
+    items = _listed(select, rows.scope, flat)
+    fields = [
+        _field(item, rows.scope, flat) for item in (items if is_exists else _asking(items, rows))
+    ]
+    return Subquery(fields, rows.joined, conditions)
+
+
+def _expander(flat: FlatView, context: Context) -> Expand:
+    """Return what flattens the subqueries of a SELECT's conditions."""
+
+    def expand(node: exp.Expr, around: Scope, word: str) -> Subquery:
+        within = replace(context, prefix=f"{context.prefix}{word}.", is_view=False, around=around)
+        return _subquery(node, flat, within, is_exists=word == "exists")
+
+    return expand
+
+
+def _rows(select: exp.Select, flat: FlatView, context: Context) -> Probes:
+    """Flatten the FROM of a SELECT, with what WITH names in reach."""
     context = _with(select, flat, context)
     start = select.args.get("from_")
     if start is None:
         why = "no diff would ever change it"
         raise Refusal(select, "a SELECT without FROM", why, "name a table")
     first = _source(start.this, flat, context)
-    scope, joined = _joined(first, select.args.get("joins"), flat, context)
-    where = select.args.get("where")
-    if where is not None:
-        joined = inner((joined,), flat.require(where.this, scope))
+    rows = _joined(first, select.args.get("joins"), flat, context)
+    return Probes(rows, flat, _expander(flat, context))
+
+
+def _refuse_groups(select: exp.Select) -> NoReturn:
+    why = "it groups the rows of a part of the view"
+    raise Refusal(select, "a subquery that groups", why, "keep a view of it, and join that")
+
+
+def _listed(select: exp.Select, scope: Scope, flat: FlatView) -> list[Item]:
+    """Return what a SELECT lists."""
     if not select.expressions:
         raise Mistake(select, "this SELECT lists no columns")
-    items = [each for item in select.expressions for each in _items(item, scope, flat)]
-    if not is_grouped(select, flat.dialect):
-        fields = tuple(_field(item, scope, flat) for item in items)
-        flat.order = order_of(select, fields, lambda node: flat.value(node, scope.find).value)
-        return Made(fields, joined)
-    if not context.is_view:
-        why = "it groups the rows of a part of the view"
-        raise Refusal(select, "a subquery that groups", why, "keep a view of it, and join that")
-    return Made(tuple(grouped_fields(select, items, scope, flat)), joined)
+    return [each for item in select.expressions for each in _items(item, scope, flat)]
+
+
+def _asking(items: list[Item], rows: Probes) -> list[Item]:
+    """Return entries of a SELECT list with columns in place of what they ask."""
+    return [
+        each if each.field is not None else each._replace(node=rows.value(each.node))
+        for each in items
+    ]
 
 
 def _items(item: exp.Expr, scope: Scope, flat: FlatView) -> list[Item]:
@@ -170,7 +236,8 @@ def _joined(first: Rows, joins: list[exp.Join] | None, flat: FlatView, context: 
             groups.append(right)
             commas.append(each)
         else:
-            groups[-1] = join(groups[-1], right, each, flat)
+            expand = _expander(flat, context)
+            groups[-1] = join(groups[-1], right, each, flat, expand=expand)
     scope = groups[0].scope
     for group, comma in zip(groups[1:], commas, strict=True):
         scope = merge(scope, group.scope, comma)
@@ -199,7 +266,7 @@ def _table(node: exp.Table, flat: FlatView, context: Context) -> Rows:
         made = _expand(cte, flat, f"{context.prefix}{name}.")
     else:
         made = Made(*flat.alias(node, context.prefix + name, flat.table(node)))
-    return Rows(_relation(name, _named(made.fields, node)), made.joined)
+    return Rows(_relation(name, _named(made.fields, node), context), made.joined)
 
 
 def _parenthesised(node: exp.Subquery, flat: FlatView, context: Context) -> Rows:
@@ -212,18 +279,18 @@ def _parenthesised(node: exp.Subquery, flat: FlatView, context: Context) -> Rows
         made = query(inside, flat, within)
         if not name:
             fields = tuple(replace(field, relation=_UNNAMED) for field in made.fields)
-            return Rows(Scope({}, fields), made.joined)
-        return Rows(_relation(name, _named(made.fields, node)), made.joined)
+            return Rows(Scope({}, fields, context.around), made.joined)
+        return Rows(_relation(name, _named(made.fields, node), context), made.joined)
     if not name:
         return _source(inside, flat, context)
     within = replace(context, prefix=f"{context.prefix}{name}.")
     rows = _source(inside, flat, within)
-    return Rows(_relation(name, _named(rows.scope.fields, node)), rows.joined)
+    return Rows(_relation(name, _named(rows.scope.fields, node), context), rows.joined)
 
 
-def _relation(name: str, fields: Fields) -> Scope:
+def _relation(name: str, fields: Fields, context: Context) -> Scope:
     fields = tuple(replace(field, relation=name) for field in fields)
-    return Scope({name.lower(): Relation(name, fields)}, fields)
+    return Scope({name.lower(): Relation(name, fields)}, fields, context.around)
 
 
 def _named(fields: Fields, node: exp.Expr) -> Fields:

@@ -27,41 +27,6 @@ line 1, column 14: sum() OVER (...) is not taken: it looks at other rows of the 
                ^
 
 ==== spark
-SELECT text FROM tweet WHERE userId IN (SELECT userId FROM follower)
-----
-line 1, column 37: IN (SELECT ...) is not taken: a row would count once however many partners it has; JOIN the tables, over a table whose join columns are unique.
-  SELECT text FROM tweet WHERE userId IN (SELECT userId FROM follower)
-                                      ^
-
-==== spark
-SELECT text FROM tweet WHERE userId NOT IN (SELECT userId FROM follower)
-----
-line 1, column 37: NOT IN or NOT EXISTS (SELECT ...) is not taken: a row would leave the view when a partner comes; keep the two views apart and compare them when reading.
-  SELECT text FROM tweet WHERE userId NOT IN (SELECT userId FROM follower)
-                                      ^
-
-==== spark
-SELECT text FROM tweet WHERE EXISTS (SELECT 1 FROM follower f WHERE f.userId = tweet.userId)
-----
-line 1, column 30: EXISTS (SELECT ...) is not taken: a row would count once however many partners it has; JOIN the tables, over a table whose join columns are unique.
-  SELECT text FROM tweet WHERE EXISTS (SELECT 1 FROM follower f WHERE f.userId = tweet.userId)
-                               ^
-
-==== postgres
-SELECT text FROM tweet WHERE userId > ALL (SELECT userId FROM follower)
-----
-line 1, column 39: ALL (...) is not taken: it looks at other rows of a subquery; JOIN the tables on the comparison.
-  SELECT text FROM tweet WHERE userId > ALL (SELECT userId FROM follower)
-                                        ^
-
-==== postgres
-SELECT text FROM tweet WHERE userId = ANY (SELECT userId FROM follower)
-----
-line 1, column 39: ANY (...) is not taken: it looks at other rows of a subquery; JOIN the tables on the comparison.
-  SELECT text FROM tweet WHERE userId = ANY (SELECT userId FROM follower)
-                                        ^
-
-==== spark
 SELECT (SELECT max(at) FROM retweet) AS last FROM tweet
 ----
 line 1, column 9: SELECT in an expression is not taken: it needs a value when there is no partner, and an error when there are two; put it into FROM and JOIN it.
@@ -173,13 +138,6 @@ SELECT NULL AS nothing FROM tweet
 line 1, column 16: column "nothing" has no type; write CAST(NULL AS ...).
   SELECT NULL AS nothing FROM tweet
                  ^
-
-==== spark
-SELECT text FROM tweet WHERE NOT EXISTS (SELECT 1 FROM follower)
-----
-line 1, column 30: NOT IN or NOT EXISTS (SELECT ...) is not taken: a row would leave the view when a partner comes; keep the two views apart and compare them when reading.
-  SELECT text FROM tweet WHERE NOT EXISTS (SELECT 1 FROM follower)
-                               ^
 
 ==== spark
 SELECT text FROM tweet WHERE text COLLATE UTF8_LCASE = 'a'

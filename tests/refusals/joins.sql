@@ -41,20 +41,6 @@ line 1, column 24: NATURAL JOIN with a condition is not taken: NATURAL is one; p
   SELECT text FROM tweet NATURAL LEFT JOIN retweet ON TRUE
                          ^
 
-==== spark
-SELECT text FROM tweet LEFT SEMI JOIN retweet ON tweet.tweetId = retweet.tweetId
-----
-line 1, column 24: LEFT SEMI JOIN is not taken: a row would count once however many partners it has; use INNER JOIN, over a table whose join columns are unique.
-  SELECT text FROM tweet LEFT SEMI JOIN retweet ON tweet.tweetId = retweet.tweetId
-                         ^
-
-==== spark
-SELECT text FROM tweet LEFT ANTI JOIN retweet ON tweet.tweetId = retweet.tweetId
-----
-line 1, column 24: LEFT ANTI JOIN is not taken: a row would leave the view when a partner comes; keep the two views apart and compare them when reading.
-  SELECT text FROM tweet LEFT ANTI JOIN retweet ON tweet.tweetId = retweet.tweetId
-                         ^
-
 ==== duckdb
 SELECT text FROM tweet ASOF JOIN retweet ON tweet.tweetId >= retweet.tweetId
 ----

@@ -42,6 +42,7 @@ def optional(rows: Rows, flat: FlatView) -> Scope:
             for name, each in relations.items()
         },
         tuple(new[id(field)] for field in rows.scope.fields),
+        rows.scope.around,
     )
 
 

@@ -178,11 +178,6 @@ def word(plan: Plan, path: Path, slot: Slot) -> Word:
         step = path.steps[slot.alias]
         assert step is not None, "a projected value is read only after its alias was entered"
         return step.row[slot.position]
-    if plan.aliases[slot.alias].presence == "maybe":
-        step = path.steps[slot.alias]
-        assert step is not None, "a key that may be missing is read after its alias was entered"
-        of_row = step.tuple.values[slot.vertex]
-        return None if of_row is NOWHERE else of_row.words[slot.position]
     value = path.values[plan.aliases[slot.alias].vertices[slot.vertex]]
     assert value is not None, "a key is read only after its vertex was bound"
     return value.words[slot.position]

@@ -33,7 +33,7 @@ from joingraph.graph.compiled.key_index import Keys, RunningKeys
 from joingraph.graph.compiled.layout import Layout
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.ops import Side, merged_ops, ops_alike, paired_ops
-from joingraph.graph.compiled.values.columns import rows_of_words
+from joingraph.graph.compiled.values.columns import rows_of_words, set_apart
 from joingraph.graph.compiled.values.null_columns import Nulls
 from joingraph.graph.compiled.values.string_pool import Interner
 from joingraph.plan.model import AliasPlan, Plan
@@ -95,6 +95,7 @@ class Feeder:
         self.flat_keys = [
             [each for vertex in alias.keys for each in vertex] for alias in plan.aliases
         ]
+        self.lone = [frozenset(lone_columns(alias)) for alias in plan.aliases]
         self.plain = [
             plain_columns(alias, keys)
             for alias, keys in zip(plan.aliases, self.flat_keys, strict=True)
@@ -152,26 +153,40 @@ class Feeder:
         if (names := self.plain[alias]) is None:
             return None
         columns = [one_array(table.column(name)) for name in names]
-        keys = len(self.flat_keys[alias])
-        if any(each.null_count for each in columns[:keys]):
+        keys, lone = len(self.flat_keys[alias]), self.lone[alias]
+        if any(each.null_count for at, each in enumerate(columns[:keys]) if at not in lone):
             return None
-        self.nulls.note(alias, columns[keys:])
-        words = rows_of_words(columns, table.num_rows, self.interner, keys=keys)
+        words = self.words(alias, columns, table.num_rows)
         return Side(first_numbers(table.num_rows), words)
+
+    def words(self, alias: int, columns: Sequence[pa.Array], length: int) -> Words:
+        """Turn what an alias keeps of rows into words, key columns first."""
+        keys = len(self.flat_keys[alias])
+        self.nulls.note(alias, columns[keys:])
+        lone = self.lone[alias]
+        found = rows_of_words(columns, length, self.interner, keys=keys, lone=lone)
+        return set_apart(found, self.layout.aliases[alias].apart)
 
     def side_of(self, alias: AliasPlan, table: pa.Table) -> Side:
         """Do so with rows whose text fits one array a column."""
         given = BaseColumns(table)
         numbers = passing(alias.conditions, given, table.num_rows)
         keys = [normal(each) for each in computed(self.flat_keys[alias.index], given, numbers)]
-        if any(each.null_count for each in keys):
-            joins = without_null(keys, len(numbers))
+        asked = [each for at, each in enumerate(keys) if at not in self.lone[alias.index]]
+        if any(each.null_count for each in asked):
+            joins = without_null(asked, len(numbers))
             numbers = numbers[joins]
             keys = [each.filter(pa.array(joins)) for each in keys]
         projected = computed(alias.projected, given, numbers)
-        self.nulls.note(alias.index, projected)
-        words = rows_of_words([*keys, *projected], len(numbers), self.interner, keys=len(keys))
-        return Side(numbers, words)
+        return Side(numbers, self.words(alias.index, [*keys, *projected], len(numbers)))
+
+
+def lone_columns(alias: AliasPlan) -> Iterator[int]:
+    """Yield the places of an alias' key columns in which NULL meets nobody, and counts."""
+    place = 0
+    for vertex, lone in zip(alias.keys, alias.lone, strict=True):
+        yield from range(place, place + len(vertex)) if lone else ()
+        place += len(vertex)
 
 
 def plain_columns(alias: AliasPlan, keys: Sequence[Expression]) -> tuple[str, ...] | None:

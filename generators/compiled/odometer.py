@@ -16,7 +16,7 @@ from __future__ import annotations
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.entries import link_of, node_at, record_at, set_source
 from joingraph.graph.compiled.lists import step_of
-from joingraph.graph.compiled.live_flags import complete, lay_dead
+from joingraph.graph.compiled.live_flags import is_met, lay_dead
 from joingraph.graph.compiled.machine.kernel import copy8, fill8, kernel, ld, small, sto
 
 
@@ -43,7 +43,12 @@ def enter(st: int, program: int, depth: int) -> None:
     live = live_at(st, level)
     weight = ld(wheel, f.W_WEIGHT)
     sto(wheel, f.W_POSITION, 0)
-    if ld(level, f.H_KIND) >= f.EDGE:
+    if ld(level, f.H_KIND) == f.MARKED:
+        bind_mark(st, level, live)
+        sto(wheel, f.W_END, 1)
+    elif is_missing(st, level, record, live):
+        enter_missing(st, level, wheel)
+    elif ld(level, f.H_KIND) >= f.EDGE:
         sto(wheel, f.W_POSITION, live)
         sto(wheel, f.W_END, 0)
         sto(wheel, f.W_BASE, ld(st, f.HEAP) + ld(record, ld(level, f.H_OFFSET)) * 8)
@@ -58,11 +63,42 @@ def enter(st: int, program: int, depth: int) -> None:
     sto(wheel, f.WALK_WORDS + f.W_WEIGHT, weight)
 
 
+@small
+def is_missing(st: int, level: int, record: int, live: int) -> bool:
+    """True if one row of NULLs stands for those that an alias does not have at a value."""
+    mode = ld(level, f.H_MODE)
+    is_optional = mode == f.OPT and live == 0
+    return is_optional or mode == f.TAKEN_MISSING or record == ld(st, f.NULL_RECORD)
+
+
+@small
+def enter_missing(st: int, level: int, wheel: int) -> None:
+    """Set a wheel to the one row that stands in: the heap's first words are NULL."""
+    set_source(st, ld(ld(level, f.H_ALIAS), f.A_SOURCE), ld(st, f.HEAP), 0)
+    sto(wheel, f.W_BASE, ld(st, f.HEAP))
+    sto(wheel, f.W_END, 1)
+    if ld(level, f.H_KIND) >= f.EDGE:
+        sto(wheel, f.W_POSITION, 1)
+        sto(wheel, f.W_END, 0)
+        sto(wheel, f.W_BASE, 0)
+
+
+@small
+def bind_mark(st: int, level: int, live: int) -> None:
+    """Bind whether an alias is there, or what is told of it."""
+    mode, word = ld(level, f.H_MODE), f.FALSE_WORD
+    if mode == f.TOLD_YES or (mode != f.TOLD_NO and live > 0):
+        word = f.TRUE_WORD
+    set_source(st, ld(ld(level, f.H_ALIAS), f.A_SOURCE), st + word * 8, 8)
+
+
 @kernel
 def summed(st: int, ad: int, link: int, record: int) -> int:
     """Return how many paths go on at a value through an alias that is weighed, and beyond."""
     ln, links = link_of(ad, link), ld(ad, f.A_LINK_COUNT)
     live = ld(record, ld(ln, f.L_LIVE)) & f.LENGTH
+    if ld(ln, f.L_MODE) >= f.SEMI or (live == 0 and ld(ln, f.L_MODE) == f.OPT):
+        return 1
     if ld(ad, f.A_KIND) < f.EDGE:
         return live
     entries, total = ld(st, f.HEAP) + ld(record, ld(ln, f.L_OFFSET)) * 8, 0
@@ -109,7 +145,9 @@ def advance(st: int, level: int, wheel: int) -> bool:
         sto(wheel, f.W_POSITION, at)
     else:
         sto(wheel, f.W_POSITION, at + 1)
-    if kind == f.LEAF:
+    if kind >= f.EDGE and ld(wheel, f.W_BASE) == 0:
+        bind_beyond_missing(st, level)
+    elif kind == f.LEAF:
         sto(ld(st, f.SOURCES), 2 * ld(ad, f.A_SOURCE), ld(wheel, f.W_BASE) + at * 8)
     elif kind == f.EDGE:
         far = 1 - ld(level, f.H_LINK)
@@ -128,6 +166,16 @@ def advance(st: int, level: int, wheel: int) -> bool:
     return True
 
 
+@small
+def bind_beyond_missing(st: int, level: int) -> None:
+    """Bind the values beyond an alias that is missing: nobody is there, either."""
+    ad = ld(level, f.H_ALIAS)
+    for link in range(ld(ad, f.A_LINK_COUNT)):
+        if link != ld(level, f.H_LINK):
+            number = ld(link_of(ad, link), f.L_NUMBER)
+            sto(ld(st, f.SOURCES), 2 * number, ld(st, f.NULL_RECORD))
+
+
 @kernel
 def close(st: int, level: int, wheel: int) -> None:
     """Lay a wheel's entry dead if it is seen by now to lead nowhere (global)."""
@@ -137,7 +185,7 @@ def close(st: int, level: int, wheel: int) -> None:
     for link in range(ld(ad, f.A_LINK_COUNT)):
         ln = link_of(ad, link)
         record = ld(ld(st, f.SOURCES), 2 * ld(ln, f.L_NUMBER))
-        if link != own and not complete(ld(ln, f.L_VERTEX), record, ad, ad):
+        if link != own and not is_met(ln, record, ad):
             here = ld(ld(st, f.SOURCES), 2 * ld(level, f.H_VERTEX))
             lay_dead(st, ad, own, here, ld(wheel, f.W_POSITION))
             return
@@ -150,7 +198,7 @@ def bind_value(st: int, ad: int, link: int, identity: int) -> bool:
     record = record_at(ln, identity)
     sto(ld(st, f.SOURCES), 2 * ld(ln, f.L_NUMBER), record)
     asks = ld(st, f.LOOKAHEAD) == f.LOCAL or ld(st, f.LOOKAHEAD) == f.GLOBAL
-    return not asks or complete(ld(ln, f.L_VERTEX), record, ad, ad)
+    return not asks or is_met(ln, record, ad)
 
 
 @kernel
@@ -258,6 +306,6 @@ def reachable(st: int, ad: int) -> bool:
     for link in range(ld(ad, f.A_LINK_COUNT)):
         ln = link_of(ad, link)
         record = ld(ld(st, f.SOURCES), 2 * ld(ln, f.L_NUMBER))
-        if not complete(ld(ln, f.L_VERTEX), record, ad, ad):
+        if not is_met(ln, record, ad):
             return False
     return True

@@ -54,7 +54,12 @@ def make_engine(
 
 def of_rows(view: View, engine: str, lookahead: str, key_index: Sequence[str]) -> Engine:
     """Choose the form of the graph of the rows that are joined."""
-    if engine != "reference" and view.plan.is_inner:
+    if engine != "reference" and not view.plan.is_inner:
+        import_module("joingraph.engines.compiled.warm").ensure_compiled()
+        outer = import_module("joingraph.engines.compiled.outer")
+        graph: Engine = outer.OuterEngine(view.plan, key_index)
+        return graph
+    if engine != "reference":
         import_module("joingraph.engines.compiled.warm").ensure_compiled()
         compiled = import_module("joingraph.engines.compiled.engine")  # numba takes half a second
         made: Engine = compiled.CompiledEngine(view.plan, lookahead, key_index)

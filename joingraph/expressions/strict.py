@@ -20,7 +20,7 @@ NOT_STRICT = frozenset(
     }
 )
 IS_THERE = (
-    "is_there"  # of a column: TRUE for each row, FALSE where a row stands in for a missing one
+    "is_there"  # of a column: TRUE for each row, NULL where a row stands in for a missing one
 )
 
 
@@ -111,7 +111,7 @@ def without(value: Expression, is_missing: Callable[[str], bool]) -> Expression:
     """Return an expression over rows that stand in for missing ones."""
     match value:
         case Call("is_there", (Column(alias),)) if is_missing(alias):
-            return Literal(False, value.type)
+            return Literal(None, value.type)
         case Call(function, args, kind):
             return Call(function, tuple(without(each, is_missing) for each in args), kind)
         case _:

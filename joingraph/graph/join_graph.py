@@ -23,8 +23,7 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from joingraph.expressions.words import Word
-from joingraph.plan.model import BLIND, AliasPlan, Plan, Slot
-from joingraph.plan.outer.missing import null_answer
+from joingraph.plan.model import BLIND, Plan, Slot
 
 Row = tuple[Word, ...]
 Key = tuple[Row, ...]  # of an alias: the words of each of its vertex values
@@ -103,13 +102,6 @@ class JoinTuple:
         return f"join tuple {self.key} of alias {self.alias}"
 
 
-def null_row(alias: AliasPlan) -> Row:
-    """Return what stands for the projected words of an alias that is missing."""
-    answers = [null_answer(each) for each in alias.projected]
-    assert None not in answers, "what has no answer over NULLs is not kept of such an alias"
-    return tuple(each[0] for each in answers if each is not None)
-
-
 class Change(NamedTuple):
     """Base rows with a projected tuple of a join tuple came (times > 0) or went (times < 0)."""
 
@@ -181,7 +173,7 @@ class Graph:
                 for other in self.plan.aliases[alias].vertices
             ]
             found = self.nulls[alias, vertex] = JoinTuple(alias, (), tuple(values))
-            found.rows[null_row(self.plan.aliases[alias])] = 1
+            found.rows[(None,) * len(self.plan.aliases[alias].projected)] = 1
         return found
 
     def null_value(self, vertex: int, alias: int) -> VertexValue:

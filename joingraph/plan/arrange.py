@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from joingraph.expressions.tree import Expression, aliases_of
 from joingraph.plan.kept_columns import is_total, kept_parts
-from joingraph.plan.model import ALWAYS, Nearer, Plan
+from joingraph.plan.model import Nearer, Plan
 from joingraph.plan.program import Ask, Enter, Program, Step, Test, Weigh
 
 Hop = Enter | Ask
@@ -96,7 +96,7 @@ def kernel_program(plan: Plan, start: int) -> Program:
 
     They are tested by column, on many paths at once.
     """
-    return reaching(plan, start, places_read(plan), ())
+    return for_kernels(reaching(plan, start, places_read(plan), ()))
 
 
 def scan_program(plan: Plan, vertex: int) -> Program:
@@ -125,6 +125,26 @@ def around_program(
     An optional one is taken for missing, of one that is asked for is noted what is `told`. Where
     all are optional, the others must be there.
     """
+    outputs = (each.value for each in plan.definition.output)
+    tests = (*plan.residuals, *conditions)
+    wanted = (*outputs, *order, *needing_paths(plan, tests))
+    places = [place for each in wanted for place in sources(plan, each)]
+    return around(plan, (vertex, flipped, told), places, tests)
+
+
+def around_kernel_program(plan: Plan, vertex: int, flipped: int, told: bool | None) -> Program:
+    """Return the like of `kernel_program` around a value of a vertex."""
+    return for_kernels(around(plan, (vertex, flipped, told), places_read(plan), ()))
+
+
+def around(
+    plan: Plan,
+    flip: tuple[int, int, bool | None],
+    places: Iterable[Source],
+    tests: Sequence[Expression],
+) -> Program:
+    """Return the program of the paths around a flip, with the values at some places bound."""
+    vertex, flipped, told = flip
     at = plan.vertices[vertex]
     mode = at.modes[at.seat(flipped)]
     first: list[Hop] = list(at_value(plan, vertex, flipped))
@@ -135,16 +155,18 @@ def around_program(
     elif mode == "mark":
         first.append(Ask(flipped, vertex, "mark", told))
     nearer = plan.tree_from(first[0].alias) | dict.fromkeys(at.aliases, Nearer(AT_VERTEX, vertex))
-    outputs = (each.value for each in plan.definition.output)
-    tests = (*plan.residuals, *conditions)
-    wanted = (*outputs, *order, *needing_paths(plan, tests))
-    places = [place for each in wanted for place in sources(plan, each)]
     entered = on_the_way(AT_VERTEX, nearer, places)
     arrangement = Arrangement(plan, tests)
     bound = Bound(plan)
     bound.vertices.add(vertex)
     steps = [*arrangement.beyond(first, bound, entered), *map(Test, arrangement.late)]
     return Program(None, vertex, (), tuple(steps))
+
+
+def for_kernels(program: Program) -> Program:
+    """Leave out what is asked: who does not find it so is laid dead already."""
+    kept = (each for each in program.steps if not isinstance(each, Ask) or each.mode == "mark")
+    return replace(program, steps=tuple(kept))
 
 
 def places_read(plan: Plan) -> Iterator[Source]:
@@ -167,8 +189,6 @@ def sources(plan: Plan, wanted: Expression) -> Iterator[Source]:
         slot = plan.slots[part]
         alias = plan.aliases[slot.alias]
         vertex = None if slot.vertex is None else alias.vertices[slot.vertex]
-        if alias.presence != ALWAYS:  # it may be NULL, whatever stands at the vertex
-            vertex = None
         yield Source(slot.alias, vertex, slot.stored == part.type)
 
 

@@ -5,14 +5,14 @@ In: a Definition. Out: a Plan, in which nothing is left to be looked up by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from joingraph.expressions.strict import IS_THERE
-from joingraph.expressions.tree import Call, Column, Expression, Literal, aliases_of
+from joingraph.expressions.tree import Call, Expression, Literal, aliases_of
 from joingraph.plan.classes import cast_to, class_type, sort_conditions
 from joingraph.plan.join_tree import Bundle, make_tree
 from joingraph.plan.kept_columns import key_slot
-from joingraph.plan.model import ALWAYS, BLIND, WANTED, AliasPlan, Plan, Presence, Slot, Vertex
+from joingraph.plan.model import ALWAYS, BLIND, WANTED, AliasPlan, Plan, Slot, Vertex
 from joingraph.plan.outer.missing import null_answer
 from joingraph.plan.outer.shape import Shape, outer_shape
 from joingraph.sql.definition import Alias, Definition
@@ -90,14 +90,16 @@ class Keeper:
             yield wanted
 
     def answers(self, wanted: Expression) -> bool:
-        """True if an expression has a value where its alias may be missing."""
+        """True if an expression is NULL where its alias is missing, if it may be."""
         (name,) = aliases_of(wanted)
-        return name not in self.presence or null_answer(wanted) is not None
+        return name not in self.presence or null_answer(wanted) == (None,)
 
     def place(self, alias: int, part: Expression) -> Slot:
         """Find a part in the alias' keys; project it if no key can give it back exactly."""
-        is_safe = part_of_key(part, self.presence)
-        slot = key_slot(alias, self.vertices[alias], part) if is_safe else None
+        is_there = aliases_of(part).isdisjoint(
+            self.presence
+        )  # else it is NULL, whatever its vertex
+        slot = key_slot(alias, self.vertices[alias], part) if is_there else None
         if slot is None:
             slot = Slot(alias, None, len(self.projected[alias]), part.type)
             self.projected[alias].append(part)
@@ -126,8 +128,3 @@ def is_lone(vertex: Vertex, alias: int) -> bool:
     seat = vertex.seat(alias)
     others = (mode for at, mode in enumerate(vertex.modes) if at != seat)
     return vertex.modes[seat] not in BLIND and WANTED.isdisjoint(others)
-
-
-def part_of_key(part: Expression, presence: Mapping[str, Presence]) -> bool:
-    """True if a key may give a part back: of an alias that may be missing, it must be NULL then."""
-    return aliases_of(part).isdisjoint(presence) or isinstance(part, Column)

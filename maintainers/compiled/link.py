@@ -37,7 +37,7 @@ from joingraph.graph.compiled.lists import (
     remove_row,
     shorten,
 )
-from joingraph.graph.compiled.live_flags import complete, deaden, enliven, lay_dead, settle, spread
+from joingraph.graph.compiled.live_flags import deaden, enliven, is_met, lay_dead, settle, spread
 from joingraph.graph.compiled.machine.kernel import kernel, ld, small, sto
 from joingraph.graph.compiled.prefetch import op_at
 from joingraph.graph.compiled.vertex_table import drop, find, put
@@ -82,7 +82,7 @@ def link_row(st: int, ad: int, row: int) -> None:
             append_row(st, group, ld(ln, f.L_SHAPE), row + ld(ad, f.A_KEY_WORDS) * 8)
             note_appended(st, ad, record, length_at(ln, record) - 1)
         if length_at(ln, record) == 1 and ld(st, f.LOOKAHEAD) >= f.GLOBAL:
-            spread(st, ld(ln, f.L_VERTEX), record, ad, 1)
+            spread(st, ln, record, ad, 1)
     settle(st)
 
 
@@ -103,7 +103,7 @@ def unlink_row(st: int, ad: int, at: int) -> None:
         else:
             remove_leaf(st, ad, record, at)
         if length_at(ln, record) == 0 and ld(st, f.LOOKAHEAD) == f.EXACT:
-            spread(st, ld(ln, f.L_VERTEX), record, ad, 0)
+            spread(st, ln, record, ad, 0)
     settle(st)
     drop_values(st, ad)
 
@@ -127,7 +127,17 @@ def drop_values(st: int, ad: int) -> None:
         ln = link_of(ad, link)
         vd, record = ld(ln, f.L_VERTEX), bound(st, ln)
         if ld(vd, f.V_KEY) > 0 and empty(vd, record):
+            forget_flips(st, record)
             drop(vd, record)
+
+
+@kernel
+def forget_flips(st: int, record: int) -> None:
+    """Forget that seats of a value flipped which is freed: nobody is around it."""
+    for at in range(ld(st, f.FLIP_COUNT)):
+        item = ld(st, f.FLIPS) + at * (f.FLIP_WORDS * 8)
+        if ld(item, f.I_RECORD) == record:
+            sto(item, f.I_RECORD, 0)
 
 
 @kernel
@@ -226,9 +236,9 @@ def link_edge(st: int, ad: int) -> None:
     sto(entry, 0, (identity_at(one, near) << 32) | at_near)
     note_appended(st, ad, near, at_near)
     mode = ld(st, f.LOOKAHEAD)
-    if mode == f.GLOBAL or (mode == f.EXACT and complete(ld(two, f.L_VERTEX), far, ad, ad)):
+    if mode == f.GLOBAL or (mode == f.EXACT and is_met(two, far, ad)):
         enliven(st, ad, 0, near, at_near)
-    if mode == f.GLOBAL or (mode == f.EXACT and complete(ld(one, f.L_VERTEX), near, ad, ad)):
+    if mode == f.GLOBAL or (mode == f.EXACT and is_met(one, near, ad)):
         enliven(st, ad, 1, far, at_far)
 
 
@@ -271,7 +281,7 @@ def link_node(st: int, ad: int, row: int) -> None:
         at = length_at(ln, record)
         sto(append(st, group_at(ln, record), ld(ln, f.L_SHAPE)), 0, identity)
         sto(node, 1 + link, (identity_at(ln, record) << 32) | at)
-        if complete(ld(ln, f.L_VERTEX), record, ad, ad):
+        if is_met(ln, record, ad):
             completed += (1 << 32) | link
     for word in range(ld(ad, f.A_PROJECTED)):
         sto(node, 1 + links + word, ld(row, ld(ad, f.A_KEY_WORDS) + word))

@@ -30,7 +30,7 @@ from joingraph.graph.compiled.entries import (
 from joingraph.graph.compiled.layout import Layout
 from joingraph.graph.compiled.list_index import exchange
 from joingraph.graph.compiled.lists import resize, step_of
-from joingraph.graph.compiled.live_flags import complete, opens
+from joingraph.graph.compiled.live_flags import is_met, opens
 from joingraph.graph.compiled.machine.kernel import kernel, ld, prefetch, small, sto
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
 from joingraph.graph.compiled.memory.state import GraphMemory
@@ -266,6 +266,6 @@ def note_complete(ad: int) -> None:
             for link in range(ld(ad, f.A_LINK_COUNT)):
                 ln = link_of(ad, link)
                 record = record_at(ln, ld(node, 1 + link) >> 32)
-                if complete(ld(ln, f.L_VERTEX), record, ad, ad):
+                if is_met(ln, record, ad):
                     completed += (1 << 32) | link
             sto(node, 0, f.USED | completed)

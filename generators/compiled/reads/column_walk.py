@@ -20,6 +20,7 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from joingraph.expressions import texts
@@ -38,6 +39,7 @@ from joingraph.plan.kept_columns import kept_parts
 from joingraph.plan.model import Plan, Slot
 from joingraph.reads.requests import Touched
 
+Marks = npt.NDArray[np.bool_]
 PIECE = 1 << 17  # paths that are made at once
 
 
@@ -110,6 +112,7 @@ class Walker:
     ) -> None:
         self.plan, self.layout, self.memory, self.interner = plan, layout, memory, interner
         self.folds = folds
+        self.marks = {plan.slots[mark] for mark in plan.marks}
 
     def records(self, vertex: int) -> Words:
         """Return the records of a vertex' values, one a line."""
@@ -141,17 +144,46 @@ class Walker:
         words = [rows[:, layout.keys + word] for word in range(layout.projected)]
         return Piece(values, {alias: words}, np.ones(len(rows), np.int64))
 
+    def records_at(self, piece: Piece, vertex: int) -> Words:
+        """Return the records of each path's value; of zeros where there is no value."""
+        ids, records = piece.values[vertex], self.records(vertex)
+        if self.plan.is_inner or (ids >= 0).all():
+            return records[ids]
+        nothing = np.zeros((1, records.shape[1]), np.int64)
+        found: Words = np.concatenate([records, nothing])[ids]
+        return found
+
+    def live(self, piece: Piece, alias: int, vertex: int) -> Words:
+        """Return how many live entries an alias has at each path's value."""
+        live: Words = self.records_at(piece, vertex)[:, self.seat(alias, vertex).live] & f.LENGTH
+        return live
+
+    def missing(self, piece: Piece, live: Words, vertex: int, mode: str) -> Marks | None:
+        """Mark the paths on which one row of NULLs stands for an alias; None: on none."""
+        if mode == "null":
+            return np.ones(len(piece), bool)
+        found: Marks = piece.values[vertex] < 0
+        if mode == "opt":
+            found |= live == 0
+        return found if found.any() else None
+
     def entered(
-        self, piece: Piece, alias: int, vertex: int, *, dead: bool = False
+        self, piece: Piece, alias: int, vertex: int, *, dead: bool = False, mode: str = "req"
     ) -> Iterator[Entered]:
         """Extend each path by every row that an alias has at its value of a vertex.
 
         Rows from which look-ahead knows no path to be complete are left out, unless `dead` ones
-        are wanted, too. There is always one piece at the least, be it empty.
+        are wanted, too. There is always one piece at the least, be it empty. Where the alias is
+        missing, the heap's first words stand for its row, which are NULL, and no value for those
+        beyond.
         """
         seat = self.seat(alias, vertex)
-        records = self.records(vertex)[piece.values[vertex]]
+        records = self.records_at(piece, vertex)
         live = records[:, seat.length if dead else seat.live] & f.LENGTH
+        gone = None if self.plan.is_inner else self.missing(piece, live, vertex, mode)
+        if gone is not None:
+            live = np.where(gone, 1, live)
+            records = np.where(gone[:, None], 0, records)
         if seat.kind == f.COUNT:
             some = np.flatnonzero(live)
             found = piece.take(some)
@@ -169,7 +201,19 @@ class Walker:
                 parents = np.searchsorted(ends, number, side="right")
             places = before[parents] + number
             found = self.extended(piece.take(parents), seat, places, steps[parents])
+            if gone is not None and seat.kind >= f.EDGE:
+                found = self.without_values(found, seat, gone[parents])
             yield self.folded(found, alias, parents) if self.folds else Entered(found, parents)
+
+    def without_values(self, piece: Piece, seat: Seat, gone: Marks) -> Piece:
+        """Let some paths have no values beyond an alias, and NULL for what it projects."""
+        alias = self.layout.aliases[seat.alias]
+        values = dict(piece.values)
+        for place, link in enumerate(alias.links):
+            if place != seat.link:
+                values[link.vertex] = np.where(gone, -1, values[link.vertex])
+        words = [np.where(gone, f.NULL_WORD, each) for each in piece.projected[seat.alias]]
+        return replace(piece, values=values, projected={**piece.projected, seat.alias: words})
 
     def folded(self, piece: Piece, alias: int, parents: Words) -> Entered:
         """Make one path of those that came by equal rows of an alias from the same path."""
@@ -188,6 +232,8 @@ class Walker:
             words += [heap[places + column * steps] for column in range(1, alias.projected)]
             return replace(piece, projected={**piece.projected, seat.alias: words})
         entries = heap[places]
+        if len(entries) and entries.min() < 0:  # where an alias is missing
+            entries = np.maximum(entries, 0)
         others = [
             (place, link.vertex) for place, link in enumerate(alias.links) if place != seat.link
         ]
@@ -195,7 +241,8 @@ class Walker:
             ((_, far),) = others
             values = {**piece.values, far: entries >> 32}
             return replace(piece, values=values, projected={**piece.projected, seat.alias: []})
-        nodes = self.nodes(seat.alias)[entries]
+        nodes = self.nodes(seat.alias)
+        nodes = nodes[entries] if len(nodes) else np.zeros((len(entries), alias.stride), np.int64)
         first = 1 + len(alias.links)
         words = [nodes[:, first + word] for word in range(alias.projected)]
         values = {vertex: nodes[:, 1 + place] >> 32 for place, vertex in others}
@@ -267,12 +314,15 @@ class Walker:
 
     def slot_column(self, piece: Piece, slot: Slot) -> pa.Array:
         """Collect what paths keep in a slot."""
-        words, is_key = self.slot_words(piece, slot), slot.vertex is not None
-        return from_words(words, slot.stored, self.interner, nulls=not is_key)
+        words = self.slot_words(piece, slot)
+        nulls = slot.vertex is None or self.plan.aliases[slot.alias].lone[slot.vertex]
+        return from_words(words, slot.stored, self.interner, nulls=nulls)
 
     def slot_words(self, piece: Piece, slot: Slot) -> list[Words]:
         """Collect a slot's words."""
         alias = self.plan.aliases[slot.alias]
+        if slot in self.marks:
+            return list(piece.projected[slot.alias])
         if slot.vertex is None:
             before = sum(words_of(each.type) for each in alias.projected[: slot.position])
             end = before + words_of(slot.stored)

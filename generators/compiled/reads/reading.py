@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import repeat
+from itertools import chain, repeat
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,14 @@ from joingraph.generators.compiled.reads.walk import Walk
 from joingraph.generators.compiled.whole_numbers import total
 from joingraph.generators.reads.scan import repeated
 from joingraph.graph.compiled import fields as f
-from joingraph.plan.arrange import aliases_tied, count_program, paths_program, rows_program
+from joingraph.plan.arrange import (
+    aliases_tied,
+    around_program,
+    count_program,
+    paths_program,
+    rows_program,
+)
+from joingraph.plan.model import ALWAYS
 from joingraph.reads.access_paths import sorting_alias, starting_in
 from joingraph.reads.requests import Reading, Touched
 from joingraph.reads.row_lookup import Asked
@@ -40,6 +47,7 @@ def read(starts: Starts, reading: Reading, touched: Touched) -> Iterator[pa.Reco
     program = starts.plan.program(rows_program, way.alias, reading.conditions, order)
     begun = starts.pieces(reading, way, program.tests, touched)
     pieces = Walk(starts.walker, touched).walk(begun, program.steps)
+    pieces = chain(pieces, without_start(starts, reading, way.alias))
     if reading.order and sorting_alias(starts.plan, reading) != way.alias:
         pieces = best(starts.walker, pieces, reading)
     if reading.limit is not None:
@@ -91,7 +99,30 @@ def count_where(starts: Starts, conditions: tuple[Expression, ...]) -> int:
     way = starting_in(plan, aliases_tied(plan, conditions), starts.best_way(reading))
     program = plan.program(count_program, way.alias, conditions)
     begun = starts.pieces(reading, way, program.tests, Touched())
-    return sum(total(piece.times) for piece in Walk(starts.walker).walk(begun, program.steps))
+    pieces = Walk(starts.walker).walk(begun, program.steps)
+    pieces = chain(pieces, without_start(starts, reading, way.alias))
+    return sum(total(piece.times) for piece in pieces)
+
+
+def without_start(starts: Starts, reading: Reading, start: int) -> Iterator[Piece]:
+    """Yield the paths on which the alias is missing where reads start (FULL JOIN)."""
+    plan, walker, passed = starts.plan, starts.walker, 0
+    if plan.aliases[start].presence == ALWAYS:
+        return
+    first, every = reading.part
+    order = tuple(each.value for each in reading.order)
+    for vertex, leading in plan.optional_ways(start):
+        asked = (leading, None, tuple(reading.conditions), order)
+        program = around_program(plan, vertex, *asked)
+        records, seats = walker.records(vertex), walker.layout.vertices[vertex].seats
+        (live,) = (each.live for each in seats if each.alias == leading)
+        someone = np.any([records[:, each.length] & f.LENGTH for each in seats], axis=0)
+        ids = np.flatnonzero(someone & (records[:, live] & f.LENGTH == 0))
+        some = ids[(np.arange(len(ids)) + passed) % every == first]
+        passed += len(ids)
+        if len(some):
+            begin = Piece({vertex: some}, {}, np.ones(len(some), np.int64))
+            yield from Walk(walker).walk([begin], program.steps)
 
 
 def why(starts: Starts, asked: Asked) -> list[tuple[Kept, ...]]:

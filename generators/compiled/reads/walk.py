@@ -56,10 +56,27 @@ class Walk:
     def enter(self, pieces: Pieces, step: program.Enter) -> Iterator[Piece]:
         """Yield one path for each row that an alias has at a path's value."""
         for piece in pieces:
-            for found, parents in self.walker.entered(piece, step.alias, step.vertex):
+            entered = self.walker.entered(piece, step.alias, step.vertex, mode=step.mode)
+            for found, parents in entered:
                 self.walker.note(self.touched, step.alias, parents)
                 if len(found):
                     yield found
+
+    def ask(self, pieces: Pieces, step: program.Ask) -> Iterator[Piece]:
+        """Yield the paths on which an alias is there, or is not; or all, with a note of it.
+
+        Where what asks is missing itself, nothing is asked.
+        """
+        for piece in pieces:
+            lives = self.walker.live(piece, step.alias, step.vertex) > 0
+            if step.mode == "mark":
+                told = lives if step.told is None else np.full(len(piece), step.told)
+                noted = {**piece.projected, step.alias: [told.astype(np.int64)]}
+                yield replace(piece, projected=noted)
+                continue
+            kept = (lives == (step.mode == "semi")) | (piece.values[step.vertex] < 0)
+            if kept.any():
+                yield piece.take(np.flatnonzero(kept))
 
     def test(self, pieces: Pieces, steps: Sequence[program.Test]) -> Iterator[Piece]:
         """Yield the paths on which predicates are TRUE."""
@@ -91,7 +108,14 @@ class Walk:
             self.fill(side, step, fresh)
         found: Numbers = np.zeros(len(ids), side.sums.dtype)
         found[there] = side.sums[some]
+        if not self.walker.plan.is_inner and not there.all():
+            found[~there] = self.of_nothing(step)
         return found
+
+    def of_nothing(self, step: program.Weigh) -> int:
+        """Return what a side sums up to where what it hangs on is missing."""
+        begin = Piece({step.enter.vertex: np.array([-1])}, {}, np.ones(1, np.int64))
+        return sum(int(piece.times.sum()) for piece in self.walk([begin], step.steps))
 
     def fill(self, side: Side, step: program.Weigh, ids: Words) -> None:
         """Sum up a side at values: its paths have the value that they came by."""
@@ -107,4 +131,5 @@ CARRIED_OUT_BY: dict[type, Callable[[Walk, Pieces, Any], Iterator[Piece]]] = {
     program.Enter: Walk.enter,
     program.Test: Walk.test,
     program.Weigh: Walk.weigh,
+    program.Ask: Walk.ask,
 }

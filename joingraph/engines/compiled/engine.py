@@ -249,7 +249,7 @@ class CompiledEngine(Indexed):
         """Name the diffs of a batch that remove a row which is not there; change nothing."""
         return self._admit(entries, skip=True).refused
 
-    def calls(self, tables: Mapping[str, Table]) -> Calls:
+    def calls(self, tables: Mapping[str, Table]) -> Calls | None:
         """Return what carries few rows of these base tables out at once."""
         return Calls(self, tables)
 
@@ -326,7 +326,7 @@ class CompiledEngine(Indexed):
         for alias in self.plan.aliases:
             if block_name(alias) in blocks:
                 batches = read_rows(self.plan, alias, blocks[block_name(alias)])
-                rows = repeated(alias, batches, self.interner, self.nulls)
+                rows = repeated(alias, batches, self.feeder)
                 self.make_room(len(rows))
                 left = load(self.memory, [(alias.index, rows)])
                 if left or self.has_indexes:

@@ -21,6 +21,7 @@ from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.entries import bound, link_of, node_at, own_source
 from joingraph.graph.compiled.list_index import has_places, rename
 from joingraph.graph.compiled.lists import step_of
+from joingraph.graph.compiled.live_flags import complete, is_anyone
 from joingraph.graph.compiled.machine.kernel import call3, kernel, ld, small, sto
 from joingraph.graph.compiled.prefetch import (
     alias_of,
@@ -110,7 +111,56 @@ def inserts_until(st: int, cursor: int, end: int) -> int:
 
 @kernel
 def carry_out(st: int, op: int) -> int:
-    """Take an op from where it stands to its end, or to a full block; or miss its row."""
+    """Take an op from where it stands to its end, or to a full block; or miss its row.
+
+    Flips of what others look for come last, as they are the same before and after.
+    """
+    if ld(st, f.PHASE) < f.P_FLIPS:
+        ended = carry_row_out(st, op)
+        if ended != f.DONE or ld(st, f.FLIP_COUNT) == 0:
+            return ended
+        sto(st, f.PHASE, f.P_FLIPS)
+    return emit_flips(st)
+
+
+@kernel
+def emit_flips(st: int) -> int:
+    """Emit the rows around values whose seats flipped, to the last flip or to a full block."""
+    while ld(st, f.FLIP_NEXT) < ld(st, f.FLIP_COUNT):
+        flip = ld(st, f.FLIPS) + ld(st, f.FLIP_NEXT) * (f.FLIP_WORDS * 8)
+        ln, record = ld(flip, f.I_LINK), ld(flip, f.I_RECORD)
+        mode, up, turn = ld(ln, f.L_MODE), ld(flip, f.I_IS_UP), ld(flip, f.I_TURN)
+        program = ld(ln, f.L_AROUND_NOT if turn else f.L_AROUND)
+        if ld(st, f.PHASE) == f.P_FLIPS:
+            if record == 0 or ld(st, f.SILENT) or not is_around(ln, record):
+                sto(st, f.FLIP_NEXT, ld(st, f.FLIP_NEXT) + 1)
+                continue
+            sto(ld(st, f.SOURCES), 2 * ld(ln, f.L_NUMBER), record)
+            comes = up != turn if mode == f.MARK else up == (mode == f.SEMI)
+            begin(st, program, 1 if comes else -1)
+            sto(st, f.PHASE, f.P_WALK_FLIP)
+        if walk(st, program) == f.FULL:
+            return f.FULL
+        sto(st, f.PHASE, f.P_FLIPS)
+        if mode == f.MARK and turn == 0:
+            sto(flip, f.I_TURN, 1)
+        else:
+            sto(st, f.FLIP_NEXT, ld(st, f.FLIP_NEXT) + 1)
+    sto(st, f.FLIP_COUNT, 0)
+    sto(st, f.FLIP_NEXT, 0)
+    return f.DONE
+
+
+@small
+def is_around(ln: int, record: int) -> bool:
+    """True if all others at a value are as they are wanted, and one that is shown is there."""
+    vd, ad = ld(ln, f.L_VERTEX), ld(ln, f.L_ALIAS)
+    return complete(vd, record, ad, ad) and is_anyone(vd, record, ad)
+
+
+@kernel
+def carry_row_out(st: int, op: int) -> int:
+    """Take an op's row from where it stands to its end, or to a full block; or miss it."""
     ad = alias_of(st, op)
     kind, row = ld(op, f.O_KIND), ld(op, f.O_ROW)
     sto(st, f.FLAGGING, ld(st, f.LOOKAHEAD) == f.GLOBAL and kind != f.MOVE)
@@ -158,7 +208,7 @@ def emit(st: int, ad: int, row: int, weight: int) -> int:
     """Emit the paths through a row whose vertex values are bound, by the plug if there is one.
 
     In silence no path is walked, and a walk that was cut short, perhaps to be undone, ends there.
-    Groups hear of every row.
+    Groups hear of every row. Rows that are only asked for have no program: flips tell of them.
     """
     if ld(st, f.GROUPS):
         if ld(ad, f.A_PLUG):
@@ -168,7 +218,7 @@ def emit(st: int, ad: int, row: int, weight: int) -> int:
     if ld(st, f.SILENT):
         return f.DONE
     if ld(st, f.PHASE) == f.P_EMIT or ld(st, f.PHASE) == f.P_EMIT_POST:
-        if not reachable(st, ad):
+        if ld(ad, f.A_PROGRAM) == 0 or not reachable(st, ad):
             return f.DONE
         if ld(ad, f.A_PLUG):
             if call3(ld(ad, f.A_PLUG), st, row, weight) != f.OVERFLOW:

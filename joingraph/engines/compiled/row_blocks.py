@@ -14,13 +14,12 @@ import pyarrow as pa
 
 from joingraph.expressions import texts
 from joingraph.expressions.types import words_of
+from joingraph.filters.compiled.rows_to_ops import Feeder
 from joingraph.generators.compiled.reads.column_walk import Piece
 from joingraph.generators.compiled.reads.starts import Starts
 from joingraph.graph.blocks import Block
 from joingraph.graph.compiled.memory.reserved import Words
-from joingraph.graph.compiled.values.columns import rows_of_words
-from joingraph.graph.compiled.values.null_columns import Nulls
-from joingraph.graph.compiled.values.string_pool import Interner
+from joingraph.graph.compiled.values.columns import set_together
 from joingraph.graph.compiled.values.words import from_words
 from joingraph.graph.row_blocks import COUNT, block_name, rows_schema
 from joingraph.plan.model import AliasPlan
@@ -59,28 +58,25 @@ def batches_of(starts: Starts, alias: AliasPlan, piece: Piece) -> Iterator[pa.Re
 
 
 def batch_of(starts: Starts, alias: AliasPlan, rows: Words, times: Words) -> pa.RecordBatch:
-    """Turn rows of words into columns; a key has no NULL, whatever its words."""
+    """Turn rows of words into columns; a key has no NULL, whatever its words, unless it is lone."""
     schema, place, columns = rows_schema(starts.plan, alias), 0, []
-    key_words = starts.walker.layout.aliases[alias.index].keys
+    layout = starts.walker.layout.aliases[alias.index]
+    rows = set_together(rows, layout.apart)
     for kind in schema.types[:-1]:
         words = [rows[:, place + word] for word in range(words_of(kind))]
         column = from_words(words, kind, starts.walker.interner)
-        if place < key_words and column.null_count:
+        is_lone = place + len(words) - 1 in layout.lone
+        if place < layout.keys and column.null_count and not is_lone:
             column = pa.Array.from_buffers(kind, len(column), [None, *column.buffers()[1:]])
         columns.append(column)
         place += len(words)
     return pa.RecordBatch.from_arrays([*columns, pa.array(times)], schema=schema)
 
 
-def repeated(
-    alias: AliasPlan, batches: Iterable[pa.RecordBatch], interner: Interner, nulls: Nulls
-) -> Words:
+def repeated(alias: AliasPlan, batches: Iterable[pa.RecordBatch], feeder: Feeder) -> Words:
     """Put an alias' rows side by side, each as often as it counts."""
     found = [np.empty((0, 1), np.int64)]
     for batch in batches:
-        keys = sum(name.startswith("key") for name in batch.schema.names)
-        columns = batch.columns[:-1]
-        nulls.note(alias.index, columns[keys:])
-        rows = rows_of_words(columns, batch.num_rows, interner, keys=keys)
+        rows = feeder.words(alias.index, batch.columns[:-1], batch.num_rows)
         found.append(np.repeat(rows, batch.column(COUNT).to_numpy(), axis=0))
     return np.concatenate(found[1:] or found)

@@ -90,6 +90,7 @@ def use_every_kernel() -> None:
         ]
         graph.apply(read_batch(changes, view.tables), skip=True, generate=True)
     calls = CompiledEngine(view.plan, "exact", ("c",)).calls(view.tables)
+    assert calls is not None, "a graph of inner joins takes calls"
     few = calls.read([("insert", *each) for each in ROWS.items()])
     assert few is not None, "a call takes such rows"
     calls.carry_out(few, not_asked, 1)

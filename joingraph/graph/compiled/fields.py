@@ -29,6 +29,11 @@ from __future__ import annotations
 
 # kinds of alias
 COUNT, LEAF, EDGE, NODE = 0, 1, 2, 3
+MARKED = -1  # of a level: whether an alias is there
+# modes of seats (plan/model.py), and of levels: who is taken for missing
+REQ, OPT, SEMI, ANTI, MARK = 0, 1, 2, 3, 4
+TAKEN_MISSING, TOLD_NO, TOLD_YES = 2, 3, 4
+MODES = {"req": REQ, "opt": OPT, "semi": SEMI, "anti": ANTI, "mark": MARK}
 # look-ahead modes
 NONE, LOCAL, GLOBAL, EXACT = 0, 1, 2, 3
 # kinds of op; an update changes keys, a move does not; the new row follows the old one
@@ -38,6 +43,7 @@ NOTHING = -1  # the kind of an op that only says that its row is there
 DONE, FULL, MISSED = 0, 1, 2
 # where an op stands between two runs
 P_START, P_EMIT, P_WALK, P_MIDDLE, P_EMIT_POST, P_WALK_POST = 0, 1, 2, 3, 4, 5
+P_FLIPS, P_WALK_FLIP = 6, 7
 # what a plugged traversal returns when a block cannot hold the diff
 OVERFLOW = -1
 
@@ -62,7 +68,10 @@ PLACES_BASE, PLACES, PLACES_MASK, PLACE_COUNT, LONG = 32, 33, 34, 35, 36
 HINTS, MOST_LINKS, RUNNING, GENERATION, FLAGGING = 37, 38, 39, 40, 41
 GROUPS = 42  # of a view that groups and knows its groups; else 0
 LAST_NODE = 43  # the node that was linked last
-STATE_WORDS = 48
+FLIPS, FLIP_COUNT, FLIP_NEXT = 44, 45, 46  # of the op under way, and how many have been told
+NULL_RECORD = 47  # at which nobody is: a vertex value where an outer join finds no partner
+FALSE_WORD, TRUE_WORD = 48, 49
+STATE_WORDS = 56
 
 # vertex
 V_RECORDS, V_INDEX, V_MASK, V_NEXT, V_FREE, V_LIVE = 0, 1, 2, 3, 4, 5
@@ -71,7 +80,7 @@ V_NUMBER = 12
 VERTEX_WORDS = 16
 
 # seat
-S_ALIAS, S_KIND, S_OFFSET, S_LENGTH, S_LIVE, S_LINK, S_SHAPE = 0, 1, 2, 3, 4, 5, 6
+S_ALIAS, S_KIND, S_OFFSET, S_LENGTH, S_LIVE, S_LINK, S_SHAPE, S_MODE = 0, 1, 2, 3, 4, 5, 6, 7
 SEAT_WORDS = 8
 
 # alias
@@ -81,15 +90,17 @@ A_INSERT, A_NUMBER, A_AHEAD = 14, 15, 16
 ALIAS_WORDS = 17
 
 # link
-L_VERTEX, L_NUMBER, L_OFFSET, L_LENGTH, L_LIVE, L_KEY, L_SHAPE = 0, 1, 2, 3, 4, 5, 6
-LINK_WORDS = 8
+L_VERTEX, L_NUMBER, L_OFFSET, L_LENGTH, L_LIVE, L_KEY, L_SHAPE, L_MODE = 0, 1, 2, 3, 4, 5, 6, 7
+L_AROUND, L_AROUND_NOT = 8, 9  # programs of the rows around a value whose seat flips; 0: none
+L_ALIAS = 10
+LINK_WORDS = 11
 
 # program: the steps of a walk from an alias' row, or from a vertex value
 T_LEVELS, T_COUNT = 0, 1
 PROGRAM_WORDS = 2
 
 # level: COUNT levels weigh, the others loop; the last LEAF is copied in runs
-H_KIND, H_ALIAS, H_VERTEX, H_OFFSET, H_LIVE, H_LINK, H_PROJECTED = 0, 1, 2, 3, 4, 5, 6
+H_KIND, H_ALIAS, H_VERTEX, H_OFFSET, H_LIVE, H_LINK, H_PROJECTED, H_MODE = 0, 1, 2, 3, 4, 5, 6, 7
 LEVEL_WORDS = 8
 
 # the state of a traversal, per level
@@ -102,6 +113,10 @@ SOURCE_WORDS = 2
 # op: which diff, which alias and kind, where its row lies, where it was in its list a while ago
 O_DIFF, O_ALIAS, O_KIND, O_ROW, O_PLACE = 0, 1, 2, 3, 4
 OP_WORDS = 5
+
+# flip: the value, the link of who came first to it or went last, and whether one came
+I_RECORD, I_LINK, I_IS_UP, I_TURN = 0, 1, 2, 3
+FLIP_WORDS = 4
 
 # segment of a block: the rows from `start` on belong to an op and count `weight` times
 G_START, G_OP, G_WEIGHT = 0, 1, 2

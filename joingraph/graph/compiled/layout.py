@@ -13,11 +13,14 @@ can share kernels. `fields.py` says what each word means.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import NamedTuple
 
 from joingraph.expressions.types import words_of
-from joingraph.graph.compiled.fields import COUNT, EDGE, LEAF, NODE
-from joingraph.plan.arrange import kernel_program, scan_program
+from joingraph.graph.compiled.fields import COUNT, EDGE, LEAF, MODES, NODE
+from joingraph.plan.arrange import around_kernel_program, kernel_program, scan_program
 from joingraph.plan.kept_columns import kept_parts
 from joingraph.plan.messages import homes_of
 from joingraph.plan.model import Plan, Slot
@@ -35,6 +38,7 @@ class Seat:
     length: int
     live: int
     columns: int
+    mode: int
     room: int = 0  # where the record has room for a list of one row; 0 if it has none
 
     @property
@@ -71,11 +75,23 @@ class AliasLayout:
     projected: int
     stride: int
     is_numbered: bool = False  # each row also has the number of its group, behind its own words
+    is_silent: bool = False  # its rows are asked for, and not shown
+    lone: frozenset[int] = frozenset()  # key words that tell NULL, where it may be: it meets nobody
+    apart: frozenset[int] = frozenset()  # of these, where another alias' NULL is the usual word
 
     @property
     def width(self) -> int:
         """The words of a row."""
         return self.keys + self.projected
+
+
+class Around(NamedTuple):
+    """The walk of the rows around a vertex value whose seat flips; of a mark both, by what is told."""
+
+    vertex: int
+    alias: int
+    told: bool | None
+    program: Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +108,7 @@ class Layout:
     scans: tuple[Program, ...]
     slots: tuple[Slot, ...]
     outputs: tuple[tuple[int, int], ...]
+    arounds: tuple[Around, ...] = ()
 
 
 def lay_out(plan: Plan, *, exact: bool, numbered: int | None = None) -> Layout:
@@ -109,14 +126,30 @@ def lay_out(plan: Plan, *, exact: bool, numbered: int | None = None) -> Layout:
     wanted = (*(output.value for output in plan.definition.output), *plan.residuals)
     parts = [part for each in wanted for part in kept_parts(plan, each)]
     slots = tuple(dict.fromkeys(plan.slots[part] for part in parts))
-    return Layout(
-        vertices,
-        aliases,
-        tuple(kernel_program(plan, alias) for alias in range(len(aliases))),
-        tuple(scan_program(plan, vertex) for vertex in range(len(vertices))),
-        slots,
-        tuple(word for slot in slots for word in slot_words(plan, len(vertices), aliases, slot)),
+    outputs = tuple(
+        word for slot in slots for word in slot_words(plan, len(vertices), aliases, slot)
     )
+    if plan.is_inner:
+        programs = tuple(kernel_program(plan, alias) for alias in range(len(aliases)))
+        scans = tuple(scan_program(plan, vertex) for vertex in range(len(vertices)))
+        return Layout(vertices, aliases, programs, scans, slots, outputs)
+    silent = Program(None, None, (), ())
+    programs = tuple(
+        silent if alias.is_silent else kernel_program(plan, alias.index) for alias in plan.aliases
+    )
+    return Layout(vertices, aliases, programs, (), slots, outputs, tuple(arounds_of(plan)))
+
+
+def arounds_of(plan: Plan) -> Iterator[Around]:
+    """Yield the walks that flips ask for."""
+    for vertex in plan.vertices:
+        for alias, mode in zip(vertex.aliases, vertex.modes, strict=True):
+            others = (plan.aliases[each] for each in vertex.aliases if each != alias)
+            if mode == "req" or all(each.is_silent for each in others):
+                continue
+            for told in (True, False) if mode == "mark" else (None,):
+                program = around_kernel_program(plan, vertex.index, alias, told)
+                yield Around(vertex.index, alias, told, program)
 
 
 class Forms:
@@ -149,7 +182,11 @@ class Forms:
             live = length + 1 if self.exact and kind in (EDGE, NODE) else length
             columns = self.projected(alias) + (alias == self.numbered)
             columns = {COUNT: 0, LEAF: columns}.get(kind, 1)
-            seats.append(Seat(alias, home.index(vertex), kind, place, length, live, columns))
+            mode = "req"
+            if vertex < len(plan.vertices):
+                mode = plan.vertices[vertex].modes[plan.vertices[vertex].seat(alias)]
+            words = (place, length, live, columns, MODES[mode])
+            seats.append(Seat(alias, home.index(vertex), kind, *words))
             place = live + 1
         stride = 4 if place <= 4 else -(-place // 8) * 8
         return VertexLayout(key, stride, with_room(seats, place, stride))
@@ -167,7 +204,15 @@ class Forms:
             place += vertices[vertex].key
         projected, is_numbered = self.projected(alias), alias == self.numbered
         stride = 1 + len(links) + projected + is_numbered
-        return AliasLayout(self.kinds[alias], tuple(links), place, projected, stride, is_numbered)
+        own = self.plan.aliases[alias]
+        words = (self.kinds[alias], tuple(links), place, projected, stride, is_numbered)
+        lone, apart = set[int](), set[int]()
+        for link, is_lone in zip(links, own.lone, strict=False):
+            at = self.plan.vertices[link.vertex]
+            ends = accumulate(map(words_of, at.types)) if is_lone else ()
+            lone |= (found := {link.key + end - 1 for end in ends})
+            apart |= found if at.seat(alias) > 0 and set(at.modes) == {"opt"} else set()
+        return AliasLayout(*words, own.is_silent, frozenset(lone), frozenset(apart))
 
 
 def with_room(seats: list[Seat], place: int, stride: int) -> tuple[Seat, ...]:
@@ -184,6 +229,7 @@ def row_places(plan: Plan, alias: AliasLayout, slot: Slot) -> list[int]:
     """Return which words of its alias' row a slot's value is made of."""
     if slot.vertex is None:
         first, types = alias.keys, [each.type for each in plan.aliases[slot.alias].projected]
+        types = types or [slot.stored]  # of a mark
     else:
         link = alias.links[slot.vertex]
         first, types = link.key, list(plan.vertices[link.vertex].types)

@@ -25,23 +25,65 @@ from joingraph.graph.compiled.machine.kernel import kernel, ld, small, sto
 
 @small
 def complete(vd: int, record: int, but: int, also: int) -> bool:
-    """True if every alias at a vertex value, but for two, has something live there."""
+    """True if every alias at a vertex value, but for two, is there or not as its mode wants it."""
     seat = ld(vd, f.V_SEATS)
     for _ in range(ld(vd, f.V_SEAT_COUNT)):
-        who = ld(seat, f.S_ALIAS)
-        if who != but and who != also and (ld(record, ld(seat, f.S_LIVE)) & f.LENGTH) == 0:
+        who, mode = ld(seat, f.S_ALIAS), ld(seat, f.S_MODE)
+        is_empty, is_asked = (ld(record, ld(seat, f.S_LIVE)) & f.LENGTH) == 0, who != but
+        is_asked &= who != also and mode != f.OPT and mode != f.MARK
+        if is_asked and is_empty != (mode == f.ANTI):
             return False
         seat += f.SEAT_WORDS * 8
     return True
 
 
-@kernel
-def spread(st: int, vd: int, record: int, ad: int, up: int) -> None:
-    """Put on the stack what follows when an alias' first entry comes alive, or its last dies."""
+@small
+def is_met(ln: int, record: int, ad: int) -> bool:
+    """True if an alias finds all others at a value of its link as it wants them."""
+    return ld(ln, f.L_MODE) >= f.SEMI or complete(ld(ln, f.L_VERTEX), record, ad, ad)
+
+
+@small
+def is_anyone(vd: int, record: int, but: int) -> bool:
+    """True if an alias that is shown, but for one, has something live at a vertex value."""
     seat = ld(vd, f.V_SEATS)
     for _ in range(ld(vd, f.V_SEAT_COUNT)):
-        who = ld(seat, f.S_ALIAS)
-        if who != ad and ld(seat, f.S_KIND) >= f.EDGE and complete(vd, record, ad, who):
+        is_shown = ld(seat, f.S_ALIAS) != but and ld(seat, f.S_MODE) <= f.OPT
+        if is_shown and (ld(record, ld(seat, f.S_LIVE)) & f.LENGTH) != 0:
+            return True
+        seat += f.SEAT_WORDS * 8
+    return False
+
+
+@small
+def note_flip(st: int, ln: int, record: int, up: int) -> None:
+    """Note that the first live entry came to a seat, or the last one went: rows follow from it."""
+    if ld(st, f.SILENT) == 0 and ld(ln, f.L_AROUND) != 0:
+        item = ld(st, f.FLIPS) + ld(st, f.FLIP_COUNT) * (f.FLIP_WORDS * 8)
+        sto(item, f.I_RECORD, record)
+        sto(item, f.I_LINK, ln)
+        sto(item, f.I_IS_UP, up)
+        sto(item, f.I_TURN, 0)
+        sto(st, f.FLIP_COUNT, ld(st, f.FLIP_COUNT) + 1)
+
+
+@kernel
+def spread(st: int, ln: int, record: int, ad: int, up: int) -> None:
+    """Put on the stack what follows when an alias' first entry comes alive, or its last dies."""
+    vd, mode = ld(ln, f.L_VERTEX), ld(ln, f.L_MODE)
+    if mode != f.REQ:
+        note_flip(st, ln, record, up)
+        if mode == f.OPT or mode == f.MARK:
+            return
+        if mode == f.ANTI:
+            up = 1 - up
+    seat = ld(vd, f.V_SEATS)
+    for _ in range(ld(vd, f.V_SEAT_COUNT)):
+        who, looks = ld(seat, f.S_ALIAS), ld(seat, f.S_KIND) >= f.EDGE
+        if who == ad or not looks or ld(seat, f.S_MODE) >= f.SEMI:
+            seat += f.SEAT_WORDS * 8
+            continue
+        if complete(vd, record, ad, who):
             top = ld(st, f.STACK_TOP)
             item = ld(st, f.STACK) + top * 32
             sto(item, 0, who)
@@ -60,7 +102,7 @@ def enliven(st: int, ad: int, link: int, record: int, at: int) -> None:
     exchange(st, ad, link, record, at, live)
     sto(record, ld(ln, f.L_LIVE), live + 1)
     if live == 0:
-        spread(st, ld(ln, f.L_VERTEX), record, ad, 1)
+        spread(st, ln, record, ad, 1)
 
 
 @kernel
@@ -78,7 +120,7 @@ def deaden(st: int, ad: int, link: int, record: int, at: int) -> None:
     lay_dead(st, ad, link, record, at)
     ln = link_of(ad, link)
     if ld(record, ld(ln, f.L_LIVE)) == 0:
-        spread(st, ld(ln, f.L_VERTEX), record, ad, 0)
+        spread(st, ln, record, ad, 0)
 
 
 @small
@@ -140,7 +182,7 @@ def leads_on(ad: int, node: int, link: int) -> bool:
     for other in range(ld(ad, f.A_LINK_COUNT)):
         ln = link_of(ad, other)
         record = record_at(ln, ld(node, 1 + other) >> 32)
-        if other != link and not complete(ld(ln, f.L_VERTEX), record, ad, ad):
+        if other != link and not is_met(ln, record, ad):
             return False
     return True
 
@@ -150,7 +192,7 @@ def opens(ad: int, link: int, entry: int) -> bool:
     """True if an entry of a link's list leads on."""
     if ld(ad, f.A_KIND) == f.EDGE:
         far = link_of(ad, 1 - link)
-        return complete(ld(far, f.L_VERTEX), record_at(far, entry >> 32), ad, ad)
+        return is_met(far, record_at(far, entry >> 32), ad)
     return leads_on(ad, node_at(ad, entry), link)
 
 

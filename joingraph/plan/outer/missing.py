@@ -1,4 +1,7 @@
-"""The row that stands in for a missing one: what an alias keeps, computed of NULLs."""
+"""The row that stands in for a missing one: what an alias keeps is NULL there.
+
+Whatever is not, such as COALESCE(x, 0), is not kept of such an alias, but what it is computed of.
+"""
 
 from __future__ import annotations
 

@@ -28,13 +28,14 @@ from joingraph.graph.compiled.memory.tables import (
     table_used,
 )
 from joingraph.graph.compiled.vertex_table import FIRST_INDEX, INDEX_WORDS
-from joingraph.plan.program import Enter, Program, Weigh
+from joingraph.plan.program import Ask, Enter, Program, Weigh
 
 HEAP_WORDS = 1 << 34
 RECORD_WORDS = 1 << 32
 PLACE_WORDS = 1 << 33
 FIRST_PLACES = 1 << 10
 SCRATCH_WORDS = (1 << 32, 1 << 33)  # of the look-ahead's stack and of admission's running counts
+FLIP_REGION_WORDS = 1 << 32
 
 
 class GraphMemory:
@@ -143,7 +144,8 @@ class GraphMemory:
     def walk_words(self) -> dict[int, int]:
         """Return how many words a walk writes to, by the word of the state that tells where."""
         layout = self.layout
-        deepest = max(len(each.steps) for each in (*layout.programs, *layout.scans))
+        arounds = (each.program for each in layout.arounds)
+        deepest = max(len(each.steps) for each in (*layout.programs, *layout.scans, *arounds))
         return {
             f.SOURCES: f.SOURCE_WORDS * (len(layout.vertices) + len(layout.aliases)),
             f.WHEELS: f.WALK_WORDS * (deepest + 1),
@@ -203,10 +205,19 @@ class GraphMemory:
             self._describe_vertex(number, vertex)
         for number, alias in enumerate(layout.aliases):
             self._describe_alias(number, alias)
-        for number in range(vertices):
-            self.vertex(number)[f.V_PROGRAM] = self._describe_program(layout.scans[number])
-        for number in range(aliases):
-            self.alias(number)[f.A_PROGRAM] = self._describe_program(layout.programs[number])
+        for number, program in enumerate(layout.scans):
+            self.vertex(number)[f.V_PROGRAM] = self._describe_program(program)
+        for number, program in enumerate(layout.programs):
+            if not layout.aliases[number].is_silent:
+                self.alias(number)[f.A_PROGRAM] = self._describe_program(program)
+        for around in layout.arounds:
+            field = f.L_AROUND_NOT if around.told is False else f.L_AROUND
+            self._link(around.alias, around.vertex)[field] = self._describe_program(around.program)
+        if layout.arounds:
+            self.flips = reserve(FLIP_REGION_WORDS)
+            words[f.FLIPS] = self.flips.address
+        words[f.TRUE_WORD] = 1
+        words[f.NULL_RECORD] = self._address(self._take(max(v.stride for v in layout.vertices)))
         assert self._top <= descriptor_words(layout), "the descriptors have room"
 
     def _describe_aids(self) -> None:
@@ -228,7 +239,7 @@ class GraphMemory:
             sd[f.S_ALIAS] = self._address(self._aliases + seat.alias * f.ALIAS_WORDS)
             sd[f.S_KIND], sd[f.S_OFFSET] = seat.kind, seat.offset
             sd[f.S_LENGTH], sd[f.S_LIVE], sd[f.S_LINK] = seat.length, seat.live, seat.link
-            sd[f.S_SHAPE] = seat.shape
+            sd[f.S_SHAPE], sd[f.S_MODE] = seat.shape, seat.mode
 
     def _describe_alias(self, number: int, alias: AliasLayout) -> None:
         ad = self.alias(number)
@@ -242,7 +253,15 @@ class GraphMemory:
             ln[f.L_VERTEX] = self._address(self._vertices + link.vertex * f.VERTEX_WORDS)
             ln[f.L_NUMBER], ln[f.L_OFFSET] = link.vertex, link.seat.offset
             ln[f.L_LENGTH], ln[f.L_LIVE], ln[f.L_KEY] = link.seat.length, link.seat.live, link.key
-            ln[f.L_SHAPE] = link.seat.shape
+            ln[f.L_SHAPE], ln[f.L_MODE] = link.seat.shape, link.seat.mode
+            ln[f.L_ALIAS] = ad.ctypes.data
+
+    def _link(self, alias: int, vertex: int) -> Words:
+        """Return the descriptor of an alias' link to a vertex."""
+        places = [link.vertex for link in self.layout.aliases[alias].links]
+        start = (int(self.alias(alias)[f.A_LINKS]) - self.st) // 8
+        start += places.index(vertex) * f.LINK_WORDS
+        return self.words[start : start + f.LINK_WORDS]
 
     def _describe_program(self, program: Program) -> int:
         """Write the steps of a program, a level each; gives the program's address."""
@@ -252,12 +271,17 @@ class GraphMemory:
         self.words[start + f.T_COUNT] = len(program.steps)
         for place, step in enumerate(program.steps):
             level = step.enter if isinstance(step, Weigh) else step
-            assert isinstance(level, Enter), "a kernel's program enters aliases or weighs sides"
+            assert isinstance(level, Enter | Ask), "a kernel's program enters, weighs, or marks"
             hd = self.words[levels + place * f.LEVEL_WORDS :]
             links = self.layout.aliases[level.alias].links
             (link,) = (i for i, each in enumerate(links) if each.vertex == level.vertex)
             seat = links[link].seat
             hd[f.H_KIND] = f.COUNT if isinstance(step, Weigh) else seat.kind
+            if isinstance(level, Ask):
+                told = {None: f.REQ, False: f.TOLD_NO, True: f.TOLD_YES}
+                hd[f.H_KIND], hd[f.H_MODE] = f.MARKED, told[level.told]
+            elif level.mode != "req":
+                hd[f.H_MODE] = f.OPT if level.mode == "opt" else f.TAKEN_MISSING
             hd[f.H_VERTEX] = level.vertex
             hd[f.H_ALIAS] = self._address(self._aliases + level.alias * f.ALIAS_WORDS)
             hd[f.H_OFFSET], hd[f.H_LIVE], hd[f.H_LINK] = seat.offset, seat.live, link
@@ -278,7 +302,7 @@ def descriptor_words(layout: Layout) -> int:
     """Return how many words the state and all descriptors take at most."""
     vertices, aliases = len(layout.vertices), len(layout.aliases)
     links = sum(len(alias.links) for alias in layout.aliases)
-    programs = vertices + aliases
+    programs = vertices + aliases + len(layout.arounds)
     return (
         f.STATE_WORDS
         + vertices * f.VERTEX_WORDS
@@ -289,5 +313,6 @@ def descriptor_words(layout: Layout) -> int:
         + 3 * f.RING_SLOTS * most_links(layout)
         + f.SOURCE_WORDS * (vertices + aliases)
         + f.WALK_WORDS * (aliases + 1)
+        + max(vertex.stride for vertex in layout.vertices)
         + programs * (f.PROGRAM_WORDS + (aliases + 1) * f.LEVEL_WORDS)
     )

@@ -9,16 +9,18 @@ Values of 64 bits are read where Arrow has them; others are made into words firs
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import pyarrow as pa
 
 from joingraph.expressions.types import words_of
+from joingraph.graph.compiled.fields import NULL_WORD
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.ops import Strided, lay, plain
 from joingraph.graph.compiled.values.string_pool import Interner
 from joingraph.graph.compiled.values.words import null_word_taken, one_nan, to_words
 
+OTHER_NULL = NULL_WORD ^ 1
 # Bytes from one value to the next, where a value is its word or two.
 STEPS = {
     pa.int64().id: 8,
@@ -30,19 +32,45 @@ STEPS = {
 
 
 def rows_of_words(
-    columns: Sequence[pa.Array], length: int, interner: Interner, *, keys: int
+    columns: Sequence[pa.Array],
+    length: int,
+    interner: Interner,
+    *,
+    keys: int,
+    lone: Container[int] = (),
 ) -> Words:
-    """Put columns side by side; the first so many are keys: without NULL, of any word."""
+    """Put columns side by side; the first so many are keys: without NULL, of any word.
+
+    But `lone` ones may have NULL, where a row counts that meets nobody.
+    """
     of: list[pa.Array] = []
     found: list[Strided] = []
     for place, column in enumerate(columns):
-        parts = described(column, interner, is_key=place < keys)
+        parts = described(column, interner, is_key=place < keys and place not in lone)
         of += [column] * len(parts)
         found += parts
     matrix, clash = lay(found, length)
     if clash >= 0:
         raise null_word_taken(of[clash].type)
     return matrix
+
+
+def set_apart(rows: Words, places: Iterable[int]) -> Words:
+    """Let NULL be another word in some key columns: of two aliases that meet, in one's."""
+    for place in places:
+        column = rows[:, place]
+        if (column == OTHER_NULL).any():
+            raise null_word_taken(pa.int64())
+        column[column == NULL_WORD] = OTHER_NULL
+    return rows
+
+
+def set_together(rows: Words, places: Iterable[int]) -> Words:
+    """Let NULL be the usual word again."""
+    for place in places:
+        column = rows[:, place]
+        column[column == OTHER_NULL] = NULL_WORD
+    return rows
 
 
 def described(column: pa.Array, interner: Interner, *, is_key: bool) -> list[Strided]:

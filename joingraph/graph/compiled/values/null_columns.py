@@ -12,13 +12,14 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from joingraph.graph.compiled.memory.reserved import reserve
-from joingraph.plan.model import Plan, Slot
+from joingraph.plan.model import ALWAYS, Plan, Slot
 
 
 class Nulls:
     """The projected columns of one graph, alias after alias, that may hold NULL."""
 
     def __init__(self, plan: Plan) -> None:
+        self.plan = plan
         counts = [len(alias.projected) for alias in plan.aliases]
         self.firsts = [sum(counts[:number]) for number in range(len(counts))]
         self._region = reserve(sum(counts) + 1)  # which kernels write to
@@ -31,5 +32,10 @@ class Nulls:
                 self.met[self.firsts[alias] + position] = 1
 
     def may_be(self, slot: Slot) -> bool:
-        """True if a slot may hold NULL; keys never do."""
-        return slot.vertex is None and bool(self.met[self.firsts[slot.alias] + slot.position])
+        """True if a slot may hold NULL; keys do where a row counts that meets nobody."""
+        alias = self.plan.aliases[slot.alias]
+        if slot.vertex is not None:
+            return alias.lone[slot.vertex]
+        if alias.presence != ALWAYS:
+            return True
+        return bool(self.met[self.firsts[slot.alias] + slot.position])

@@ -1,0 +1,64 @@
+"""The compiled form of a view with outer joins, or one that asks whether rows are there.
+
+Exact look-ahead knows how many live rows each seat has, and so whether one is missing: whatever
+mode is asked for, it is kept. What every engine does by column or by walks is the same here; what
+is done for inner joins alone (whole scans from a vertex, counting bottom up, loads by counting,
+calls of few rows, own kernels) is done by these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from joingraph.common.errors import DiffError
+from joingraph.engines.compiled.batches import Run
+from joingraph.engines.compiled.engine import CompiledEngine
+from joingraph.expressions.tree import Expression
+from joingraph.generators.compiled.reads.reading import count_where
+from joingraph.graph.compiled.fields import NULL_WORD
+from joingraph.plan.model import Plan
+from joingraph.reads.requests import Reading, Touched
+from joingraph.tables.batch import Entry, Refused
+from joingraph.tables.table import Table
+from joingraph.view_diffs.factorised import Factorised
+
+
+class OuterEngine(CompiledEngine):
+    """Keeps a view's join graph in flat memory, whose seats have modes."""
+
+    def __init__(self, plan: Plan, key_index: Sequence[str] = ()) -> None:
+        super().__init__(plan, "exact", key_index)
+        self.plugs.forgo()
+        self.memory.heap.words[:8] = NULL_WORD  # the row that stands in for a missing one
+
+    def calls(self, tables: Mapping[str, Table]) -> None:
+        """Carry all batches out alike."""
+
+    def _linked(self, run: Run, rows: int, cores: int) -> list[range]:
+        """Link nothing to be walked at once: flips are told of op by op."""
+        return []
+
+    def scan(self) -> Iterator[pa.RecordBatch]:
+        """Read the whole view."""
+        return self.read(Reading(), Touched())
+
+    def count(self, conditions: tuple[Expression, ...] = ()) -> int:
+        """Count the view's rows that meet conditions, without making them."""
+        return count_where(self.starts, conditions)
+
+    def factorise(
+        self, entries: Sequence[Entry], *, skip: bool
+    ) -> tuple[Factorised, list[Refused]]:
+        """Refuse: a list would be empty where a row is missing."""
+        raise DiffError(
+            'form="factorised" is for views of inner joins; ask for form="rows", which this view has'
+        )
+
+    def fanout(self, entries: Sequence[Entry], *, skip: bool) -> tuple[int, bool, list[Refused]]:
+        """Count the rows of a batch's view diffs by making them; change nothing."""
+        applied = self.apply(entries, skip=skip, generate=True)
+        rows = applied.changes.rows.num_rows
+        self.undo()
+        return rows, True, applied.refused

@@ -45,7 +45,7 @@ from joingraph.tables.batch import Entry, Refused
 from joingraph.tables.table import Table
 from joingraph.view_diffs.deltas import Deltas, FactorisedDeltas
 from joingraph.view_diffs.factorised import Factorised
-from joingraph.view_diffs.view_diff import DiffRows, Fold
+from joingraph.view_diffs.view_diff import DiffRows, Fold, fold
 
 NO_GROUPS = (
     "this graph keeps no groups, so batches make deltas of them and no rows; ask for"
@@ -177,6 +177,11 @@ class GroupingEngine:
             self._absorbed.append(changes.table)
         self._groups = groups
         return found
+
+    def fold(self, entries: Sequence[Entry], *, skip: bool) -> tuple[pa.Table, list[Refused]]:
+        """Apply a batch as `apply` does, and give its view diffs folded."""
+        applied = self.apply(entries, skip=skip, generate=True)
+        return fold(applied.changes, applied.net), applied.refused
 
     def stream(
         self, entries: Sequence[Entry], *, skip: bool, generate: bool

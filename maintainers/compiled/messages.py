@@ -77,8 +77,8 @@ def tell(st: int, ad: int, row: int, weight: int) -> None:
 
 @small
 def begin_diff(st: int, gd: int) -> None:
-    """Note where the notes of a base diff begin, if it is another one."""
-    diff = ld(op_at(st, ld(st, f.CURSOR)), f.O_DIFF)
+    """Note where the notes of a base diff begin, if it is another one; or of a folded batch."""
+    diff = 0 if ld(gd, f.G_FOLDS) else ld(op_at(st, ld(st, f.CURSOR)), f.O_DIFF)
     if diff != ld(gd, f.G_DIFF):
         sto(gd, f.G_DIFF, diff)
         sto(gd, f.G_FIRST, ld(gd, f.G_SERIAL))

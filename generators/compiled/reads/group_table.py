@@ -117,12 +117,16 @@ class GroupTable:
 
     def keys(self, numbers: Words) -> list[pa.Array]:
         """Return the keys of groups, by column."""
-        records, found, first = self.records, list[pa.Array](), 0
+        records = self.records
+        return self.key_columns([records[numbers, at] for at in range(len(self.memory.at.keys))])
+
+    def key_columns(self, words: Sequence[Words]) -> list[pa.Array]:
+        """Turn the words of keys into columns."""
+        found, first = list[pa.Array](), 0
         for slot in self.memory.messages.keys:
             end = first + words_of(slot.stored)
-            words = [np.ascontiguousarray(records[numbers, word]) for word in range(first, end)]
-            nulls = slot.vertex is None
-            found.append(from_words(words, slot.stored, self.interner, nulls=nulls))
+            of, nulls = [*map(np.ascontiguousarray, words[first:end])], slot.vertex is None
+            found.append(from_words(of, slot.stored, self.interner, nulls=nulls))
             first = end
         return found
 

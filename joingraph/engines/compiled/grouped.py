@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from joingraph.common.errors import CorruptGraph, LimitError
 from joingraph.engines.codegen.install import Plugs, Write
@@ -24,6 +25,7 @@ from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.engines.contract import Applied, Blocks, Ready
 from joingraph.engines.grouping import GroupingEngine, nothing_applied
 from joingraph.filters.compiled.rows_to_ops import Feed
+from joingraph.generators.compiled.reads.folded_groups import folded
 from joingraph.generators.compiled.reads.group_diffs import GroupDiffs
 from joingraph.generators.compiled.reads.group_table import GroupTable
 from joingraph.generators.groups import Groups
@@ -50,6 +52,7 @@ from joingraph.view_diffs.view_diff import DiffRows, Fold
 
 NARROW_BITS, WIDE_BITS = 62, 126  # of sums that surely do not wrap
 FEW_PATHS_BITS = 34
+NO_LIMIT = 1 << 62  # of notes: there is room for one of each group
 
 
 class TooWideError(Exception):
@@ -76,6 +79,7 @@ class TellingEngine(CompiledEngine):
         self.groups: GroupMemory | None = None
         self.bits = SumBits(plan, messages, self.memory)
         self.tells = True
+        self.may_fold = self.folds = False  # a group has one note a batch, not one a base diff
         self.noted: GroupDiffs | None = None  # what the last batch did to groups
 
     def _lay_out(self, plan: Plan, *, exact: bool) -> Layout:
@@ -141,7 +145,20 @@ class TellingEngine(CompiledEngine):
                 self.bits.note(alias, rows)
             self._check_bits(feed.rows)
             self.bits.come += feed.rows
+            self.folds = self.may_fold and self._surely_answers(feed.rows)
         return feed
+
+    def _surely_answers(self, ops: int) -> bool:
+        """True if no result can fail after any of so many ops: the last ones are enough then."""
+        assert self.groups is not None, "they tell"
+        are_words = all(size == 1 for size in self.groups.at.sizes)
+        fits = are_words or self._fits(NARROW_BITS, self.bits.of_values(), ops)
+        return fits and self.always_answers
+
+    @cached_property
+    def always_answers(self) -> bool:
+        """True if no result can fail, whatever the sums are, as long as they fit words."""
+        return self.table.always_answers
 
     def _check_bits(self, ops: int) -> None:
         """Raise TooWideError if sums might wrap after so many ops."""
@@ -186,6 +203,13 @@ class TellingEngine(CompiledEngine):
         if self.groups is not None:
             self.groups.finish_move()
 
+    def _start(self, run: Run, *, generate: bool, sink: int = 0) -> None:
+        """Let the graph's words tell of a run, and how its notes are made."""
+        super()._start(run, generate=generate, sink=sink)
+        if self.groups is not None:
+            self.groups.words[f.G_FOLDS] = self.folds
+            self.memory.words[f.LIMIT] = NO_LIMIT if self.folds else NOTES
+
     def _block(self) -> Paths:
         """Take the notes of a block: a column each."""
         if not self.tells:
@@ -206,6 +230,9 @@ class TellingEngine(CompiledEngine):
         if not parts:
             return Groups(self.definition).diff_rows([]), None
         table = self.table
+        if self.folds:
+            assert len(parts) == 1, "there is room for all notes of a folded batch"
+            return folded(table, parts[0].words)
         columns = put_together(parts, table.memory.at.note_columns).words
         self.noted = noted = GroupDiffs(table, columns)
         if not noted.always_answer:
@@ -277,6 +304,14 @@ class CompiledGroups(GroupingEngine):
                 return self.rows.apply(entries, skip=skip, generate=generate, ready=ready)
             self.telling.stop_telling()
         return super().apply(entries, skip=skip, generate=generate, silent=silent, ready=ready)
+
+    def fold(self, entries: Sequence[Entry], *, skip: bool) -> tuple[pa.Table, list[Refused]]:
+        """Apply a batch, and give what is left of it: a group is noted once where none can fail."""
+        self.telling.may_fold = True
+        try:
+            return super().fold(entries, skip=skip)
+        finally:
+            self.telling.may_fold = self.telling.folds = False
 
     def factorise(
         self, entries: Sequence[Entry], *, skip: bool

@@ -125,7 +125,8 @@ G_KEYS, G_KEY, G_TELLS, G_TOUCHED = 9, 10, 11, 12
 G_SERIAL, G_FIRST, G_DIFF = 13, 14, 15
 # best values: how many, who has their bags (of a root alias) or the vertex that is told; sets
 G_BESTS, G_BEST_TELL, G_BEST_MEET, G_IS_SET, G_IS_LINEAR = 16, 17, 18, 19, 20
-GROUPS_WORDS = 21
+G_FOLDS = 21  # whether a group has one note a batch, not one a base diff
+GROUPS_WORDS = 22
 LISTED = 1 << 62  # beside a group's rows: it is among those that may be empty
 KEY_WORDS = 3  # of a word of the key: its source, which word, whether it is of a float
 FLOAT_32, FLOAT_64 = 1, 2

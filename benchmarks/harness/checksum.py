@@ -61,7 +61,8 @@ def tally_groups(rows: Rows, keys: int) -> Tally:
     if isinstance(rows, pa.Table):
         return sum((tally_groups(part, keys) for part in rows.to_batches()), Tally())
     names = _by_word(rows.column("_change_type"), lambda word: word != PRE_IMAGE)
-    return _tally_images(rows, keys, names)
+    is_after = _by_word(rows.column("_change_type"), lambda word: word not in REMOVALS)
+    return _tally_images(rows, keys, names, is_after)
 
 
 def tally_folded_groups(rows: pa.Table, keys: int) -> Tally:
@@ -81,13 +82,12 @@ def tally_folded_groups(rows: pa.Table, keys: int) -> Tally:
     if len(rest):
         numbers = _numbered([each[rest] for each in groups])
         is_pair[rest] = np.isin(numbers, numbers[is_after[rest] == 1])
-    return _tally_images(batch, keys, np.where(is_pair, is_after, 1))
+    return _tally_images(batch, keys, np.where(is_pair, is_after, 1), is_after)
 
 
-def _tally_images(rows: pa.RecordBatch, keys: int, names: Numbers) -> Tally:
+def _tally_images(rows: pa.RecordBatch, keys: int, names: Numbers, is_after: Numbers) -> Tally:
     """Read images before and after; `names` is 1 where the words of a group count."""
     columns = [rows.column(name) for name in rows.schema.names if not name.startswith("_")]
-    is_after = _by_word(rows.column("_change_type"), lambda word: word not in REMOVALS)
     total, states = 0, len(columns) - keys
     for weight, column in enumerate(map(_int64, columns), start=1):
         if weight <= keys:

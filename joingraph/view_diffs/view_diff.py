@@ -58,7 +58,7 @@ def change_table(
 
 def beside(rows: pa.Table, codes: pa.Array, counts: pa.Array) -> pa.Table:
     """Put rows of the view beside codes of change types and counts."""
-    happened = [pa.DictionaryArray.from_arrays(codes, WORDS), counts]
+    happened = [pa.DictionaryArray.from_arrays(codes, WORDS, safe=False), counts]
     return pa.table([*rows.columns, *happened], schema=pa.schema([*rows.schema, *HAPPENED]))
 
 

@@ -11,11 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from joingraph.expressions.texts import take_rows
 from joingraph.generators.compiled.net import as_it_is
-from joingraph.generators.compiled.reads.group_diffs import are_alike, put_together
+from joingraph.generators.compiled.reads.group_diffs import are_alike
 from joingraph.generators.compiled.reads.group_table import GroupTable, Some
+from joingraph.graph.compiled.memory.leases import leased
 from joingraph.graph.compiled.memory.reserved import Words
-from joingraph.view_diffs.view_diff import CODES, DiffRows, Fold, consolidated
+from joingraph.view_diffs.view_diff import CODES, DiffRows, Fold, beside, consolidated
 
 BOTH = np.array([CODES["delete"], CODES["insert"]], np.int8)
 
@@ -29,26 +31,31 @@ def folded(table: GroupTable, notes: Sequence[Words]) -> tuple[DiffRows, Fold]:
 def left_over(table: GroupTable, notes: Sequence[Words]) -> pa.Table:
     """Return the rows that groups no longer show, and show."""
     keys, words = len(table.memory.at.keys), table.memory.at.words
-    columns = side_by_side(notes[1 : 1 + keys + words], [*notes[1 : 1 + keys], *notes[-words:]])
-    codes, sums = np.tile(BOTH, len(notes[0])), columns[keys:]
-    differ = (sums[:, 0::2] != sums[:, 1::2]).any(axis=0)
-    is_told = table.is_there(sums.T) & np.repeat(differ, 2)
-    is_pair = is_told[0::2] & is_told[1::2]
-    after = np.flatnonzero(is_pair) * 2 + 1  # where those are that have a row before, too
-    if not is_told.all():
-        columns, codes = columns[:, is_told], codes[is_told]
-        after = np.cumsum(is_told)[after] - 1
-    some = Some(table.key_columns([*columns[:keys]]), columns[keys:].T)
-    rows = table.shown_some(some).rows
-    same = after[are_alike(rows, after - 1, after)]
-    places = np.delete(np.arange(len(codes)), np.concatenate([same - 1, same]))
-    found = put_together(rows, places, codes[places])
+    old, new = notes[1 : 1 + keys + words], [*notes[1 : 1 + keys], *notes[-words:]]
+    columns = side_by_side([*old, 1], [*new, 1], len(notes[0]))
+    codes, sums = np.tile(BOTH, len(notes[0])), columns[keys:-1]
+    differ = np.logical_or.reduce([each[0::2] != each[1::2] for each in sums])
+    is_there = table.is_there(sums.T)
+    went, came = is_there[0::2] & differ, is_there[1::2] & differ
+    before, after = slice(0, None, 2), slice(1, None, 2)  # rows of the groups that have both
+    if not (went.all() and came.all()):
+        some = np.stack([went, came], axis=1).ravel()
+        after = np.cumsum(some)[1::2][went & came] - 1
+        columns, codes, before = columns[:, some], codes[some], after - 1
+    counts = pa.array(columns[-1])
+    rows = table.shown_some(Some(table.key_columns([*columns[:keys]]), columns[keys:-1].T)).rows
+    same = are_alike(rows, before, after)
+    if same.any():
+        places = np.arange(len(codes))
+        places = np.delete(places, [places[before][same], places[after][same]])
+        rows, codes, counts = take_rows(rows, places), codes[places], counts[: len(places)]
+    found = beside(rows, pa.array(codes), counts)
     return found if table.is_keyed else consolidated(found, rows.num_columns)
 
 
-def side_by_side(old: Sequence[Words], new: Sequence[Words]) -> Words:
-    """Return columns of what was, each before the one of what is."""
-    both = np.empty((len(old), 2 * len(old[0])), np.int64)
-    for at, (before, now) in enumerate(zip(old, new, strict=True)):
-        both[at, 0::2], both[at, 1::2] = before, now
+def side_by_side(before: Sequence[Words | int], after: Sequence[Words | int], count: int) -> Words:
+    """Return columns of what was, each word before the one of what is."""
+    both = leased((len(before), 2 * count))
+    for at, (old, new) in enumerate(zip(before, after, strict=True)):
+        both[at, 0::2], both[at, 1::2] = old, new
     return both

@@ -7,6 +7,7 @@ sums      3, 12, 3     ->     COUNT(*) 3, SUM(n) 12          NULL where no value
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -52,13 +53,13 @@ class GroupTable:
         self.definition, self.grouping = definition, definition.grouping
         self.memory, self.interner = memory, interner
 
-    @property
+    @cached_property
     def is_keyed(self) -> bool:
         """True if the view shows all that it groups by, so that groups have different rows."""
         shown = {each.value for each in self.definition.output}
         return all(each in shown for each in self.grouping.values[: self.grouping.keys])
 
-    @property
+    @cached_property
     def always_answers(self) -> bool:
         """True if no result can fail, whatever the sums are, as long as they fit words."""
         is_plain = all(isinstance(each.value, Column) for each in self.definition.output)
@@ -97,7 +98,9 @@ class GroupTable:
         """Mark the sums of groups that have a path."""
         if self.grouping.is_whole:
             return np.ones(len(sums), bool)
-        return np.asarray(sums[:, : self.memory.at.sizes[0]].any(axis=1))
+        words = (sums[:, word] != 0 for word in range(self.memory.at.sizes[0]))
+        found: Marks = np.logical_or.reduce([*words])
+        return found
 
     def all_shown(self) -> Shown:
         """Return what all groups show."""

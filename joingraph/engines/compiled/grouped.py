@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,7 @@ class TellingEngine(CompiledEngine):
             self.plugs.forgo()
         self.memory.words[f.LIMIT] = NOTES
         self.groups: GroupMemory | None = None
+        self._table: GroupTable | None = None
         self.bits = SumBits(plan, messages, self.memory)
         self.tells = True
         self.may_fold = self.folds = False  # a group has one note a batch, not one a base diff
@@ -100,7 +101,9 @@ class TellingEngine(CompiledEngine):
         """The groups, made of the rows where they are not known."""
         self.know_groups()
         assert self.groups is not None, "they were made"
-        return GroupTable(self.definition, self.groups, self.interner)
+        if self._table is None:
+            self._table = GroupTable(self.definition, self.groups, self.interner)
+        return self._table
 
     def load(self, entries: Sequence[Entry], *, check: bool = True) -> None:
         """Insert rows without making view diffs, which are not told of."""
@@ -115,7 +118,7 @@ class TellingEngine(CompiledEngine):
     def forget_groups(self) -> None:
         """Know no groups: they will be made anew when they are asked for."""
         self.memory.words[f.GROUPS] = 0
-        self.groups = None
+        self.groups = self._table = None
 
     def know_groups(self, ops: int = 0, *, wide: bool = False) -> None:
         """Make the groups of all rows, where they are not known, to keep them over so many ops."""
@@ -153,12 +156,7 @@ class TellingEngine(CompiledEngine):
         assert self.groups is not None, "they tell"
         are_words = all(size == 1 for size in self.groups.at.sizes)
         fits = are_words or self._fits(NARROW_BITS, self.bits.of_values(), ops)
-        return fits and self.always_answers
-
-    @cached_property
-    def always_answers(self) -> bool:
-        """True if no result can fail, whatever the sums are, as long as they fit words."""
-        return self.table.always_answers
+        return fits and self.table.always_answers
 
     def _check_bits(self, ops: int) -> None:
         """Raise TooWideError if sums might wrap after so many ops."""
@@ -216,7 +214,7 @@ class TellingEngine(CompiledEngine):
             return super()._block()
         assert self.groups is not None, "only groups make notes"
         rows, one = int(self.memory.words[f.ROWS]), np.zeros(1, np.int64)
-        return Paths(list(self.groups.notes(rows)), one, one - 1, one + 1, rows)
+        return Paths(self.groups.notes(rows), one, one - 1, one + 1, rows)
 
     def _linked(self, run: Run, rows: int, cores: int) -> list[range]:
         """Link nothing to be walked at once: what is told changes the graph."""

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups.bag_tree import (
     B_NEXT,
@@ -57,10 +55,11 @@ class GroupMemory(RecordTable):
         """The words of the descriptor."""
         return self.description.words
 
-    def notes(self, rows: int) -> Words:
-        """Copy the columns of so many notes."""
+    def notes(self, rows: int) -> list[Words]:
+        """Return the columns of so many notes; those of a folded batch, which are read at once."""
         of, column = self.area.regions[2].words, int(self.words[f.G_COLUMN]) // 8
-        return np.stack([of[at * column :][:rows] for at in range(self.at.note_columns)])
+        columns = [of[at * column :][:rows] for at in range(self.at.note_columns)]
+        return columns if self.words[f.G_FOLDS] else [each.copy() for each in columns]
 
     def up_of(self, alias: int) -> int:
         """Return the vertex that an alias tells."""

@@ -233,12 +233,13 @@ class GroupingEngine:
         return rows if found is None else found
 
     def limit(self, memory_limit: int) -> None:
-        """Refuse where groups are kept: what they take is not known beforehand."""
+        """Refuse where groups are kept in Python: what they take is not known beforehand."""
         if not self.keep_groups:
             self.rows.limit(memory_limit)
             return
         raise LimitError(
-            "memory_limit=… is not kept by a view that groups; leave it out, or keep_groups=False"
+            f"memory_limit=… is not kept by groups of joined rows, which {self.definition.name}"
+            " needs; leave it out, or keep_groups=False"
         )
 
     def keep(self) -> None:

@@ -22,6 +22,7 @@ from joingraph.engines.codegen.paths import write_ahead
 from joingraph.engines.codegen.telling import write_telling, write_telling_inserts
 from joingraph.engines.compiled.batches import MODES, Run
 from joingraph.engines.compiled.engine import CompiledEngine
+from joingraph.engines.compiled.sizes.group_limit import GroupRoom
 from joingraph.engines.contract import Applied, Blocks, Ready
 from joingraph.engines.grouping import GroupingEngine, nothing_applied
 from joingraph.filters.compiled.rows_to_ops import Feed
@@ -96,6 +97,17 @@ class TellingEngine(CompiledEngine):
             f.A_AHEAD: partial(write_ahead, self.layout),
         }
 
+    def limit(self, memory_limit: int) -> None:
+        """Refuse from here on what may take more memory than this, groups and messages included."""
+        self.room = GroupRoom(self.starts, memory_limit, lambda: self.groups, self._layout_after)
+
+    def _layout_after(self, ops: int) -> GroupLayout:
+        """Settle how groups lie after so many ops: sums take two words once they may need them."""
+        if self.groups is not None and self.groups.at.wide:
+            return self.groups.at
+        wide = not self._fits(NARROW_BITS, 0, ops)
+        return GroupLayout(self.plan, self.layout, self.messages, wide)
+
     @property
     def table(self) -> GroupTable:
         """The groups, made of the rows where they are not known."""
@@ -120,7 +132,7 @@ class TellingEngine(CompiledEngine):
         self.memory.words[f.GROUPS] = 0
         self.groups = self._table = None
 
-    def know_groups(self, ops: int = 0, *, wide: bool = False) -> None:
+    def know_groups(self, ops: int = 0) -> None:
         """Make the groups of all rows, where they are not known, to keep them over so many ops."""
         if self.memory.words[f.GROUPS]:
             return
@@ -129,10 +141,15 @@ class TellingEngine(CompiledEngine):
             for piece in self.starts.everyone(alias):
                 self.bits.note(alias, self.walker.row_words(piece, alias))
         self._check_bits(ops)
-        wide |= not self._fits(NARROW_BITS, 0, ops)
-        if wide:
+        at = self._layout_after(ops)
+        if isinstance(self.room, GroupRoom):
+            self.room.check_groups(at)
+        if at.wide:
             self.plugs.forgo()
-        at = GroupLayout(self.plan, self.layout, self.messages, wide)
+        self.make_anew(at)
+
+    def make_anew(self, at: GroupLayout) -> None:
+        """Make the groups of all rows, which lie so; none are known."""
         self.groups = made = GroupMemory(at, self.memory)
         made.make_filled()
         tells = np.array(made.tells_in_order(), np.int64)
@@ -172,8 +189,14 @@ class TellingEngine(CompiledEngine):
     def stop_telling(self) -> None:
         """Make view diffs of the joined rows from here on: sums may be too wide.
 
-        Where these are too many for that, refuse instead.
+        Where these are too many for that, or take memory that has a limit, refuse instead.
         """
+        if self.room is not None:
+            raise LimitError(
+                f"the sums of {self.definition.name} may need more than {WIDE_BITS} bits, and"
+                " memory_limit=… is not kept by groups of joined rows; nothing was applied: CAST"
+                " what is added to a narrower type, or leave the limit out"
+            )
         if self.bits.of_paths() > FEW_PATHS_BITS:
             raise LimitError(
                 f"the sums of {self.definition.name} may need more than {WIDE_BITS} bits, and its"
@@ -194,6 +217,12 @@ class TellingEngine(CompiledEngine):
             self.forget_groups()
             self.know_groups(ops)
         self.groups.make_room(ops)
+
+    def release(self) -> None:
+        """Give back the memory of tables that have been outgrown."""
+        super().release()
+        if self.groups is not None:
+            self.groups.release()
 
     def _finish_moves(self) -> None:
         """Bring to its end a move of memory that an exception has interrupted."""
@@ -277,6 +306,10 @@ class CompiledGroups(GroupingEngine):
         if self.is_told():
             return self.telling.table
         return super().groups
+
+    def limit(self, memory_limit: int) -> None:
+        """Refuse from here on what may take more memory than this, before anything is changed."""
+        self.rows.limit(memory_limit)
 
     def is_told(self) -> bool:
         """True if groups are kept by messages; where sums are too wide, they no longer are."""
@@ -389,8 +422,9 @@ class CompiledGroups(GroupingEngine):
             super().check()
             return
         self.rows.check()
-        kept, wide = self.groups.memory.told(), self.groups.memory.at.wide
+        known = self.groups.memory
+        kept = known.told()
         self.telling.forget_groups()
-        self.telling.know_groups(wide=wide)
+        self.telling.make_anew(known.at)
         if self.groups.memory.told() != kept:
             raise CorruptGraph("a group, or what a vertex is told, is not what the rows make it")

@@ -201,3 +201,12 @@ def free_node(bd: int, node: int) -> None:
     """Keep a node for reuse."""
     sto(node, 0, ld(bd, B_FREE))
     sto(bd, B_FREE, (node - ld(bd, B_NODES)) // (NODE_WORDS * 8) + 1)
+
+
+@kernel
+def count_free_nodes(bd: int) -> int:
+    """Count the nodes that are kept for reuse."""
+    freed, count = ld(bd, B_FREE), 0
+    while freed:
+        freed, count = ld(node_of(bd, freed - 1), 0), count + 1
+    return count

@@ -23,7 +23,7 @@ import pyarrow as pa
 from joingraph.aggregates.registry import aggregate
 from joingraph.aggregates.sums import Kind, Linear
 from joingraph.expressions.tree import Expression, Literal
-from joingraph.expressions.types import INTEGERS, words_of
+from joingraph.expressions.types import FLOATS, INTEGERS, words_of
 from joingraph.plan.model import Plan, Slot
 from joingraph.sql.definition import Grouping, Use
 
@@ -38,6 +38,11 @@ class Term(NamedTuple):
     slot: Slot
     kind: Kind
     type: pa.DataType
+
+    @property
+    def is_float(self) -> bool:
+        """True if it is a DOUBLE or REAL, as an integer of a unit that all values of it have."""
+        return self.kind == "value" and self.type in FLOATS
 
 
 Part = tuple[Term, ...]
@@ -233,10 +238,10 @@ def part_of(plan: Plan, wanted: Iterable[tuple[Expression, Kind]]) -> tuple[Part
 
 
 def is_taken(kind: Kind, type: pa.DataType) -> bool:
-    """True if a factor is an integer of a value's words."""
-    if kind in ("known", "true"):
-        return True
-    return kind in ("value", "square") and (type in SUMMED or pa.types.is_decimal(type))
+    """True if a factor is an integer that a value's words tell."""
+    if kind in ("value", "square"):
+        return type in SUMMED or type in FLOATS or pa.types.is_decimal(type)
+    return True
 
 
 class Tree:

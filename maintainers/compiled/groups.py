@@ -18,14 +18,15 @@ from joingraph.graph.compiled.machine.kernel import add128, kernel, ld, small, s
 from joingraph.graph.compiled.prefetch import op_at
 from joingraph.graph.compiled.vertex_table import drop, identity_of, put
 from joingraph.maintainers.compiled.best_values import refresh_group
+from joingraph.maintainers.compiled.long_sums import add_long
 
 
 @small
 def begin_sum(to: int, words: int, number: int) -> None:
     """Let a sum be a number."""
     sto(to, 0, number)
-    if words > 1:
-        sto(to, 1, number >> 63)
+    for word in range(1, words):
+        sto(to, word, number >> 63)
 
 
 @small
@@ -39,10 +40,13 @@ def add_sums(to: int, vector: int, sizes: int, parts: int) -> None:
     """Add sums to sums."""
     for part in range(parts):
         place = ld(sizes, 2 * part) * 8
-        if ld(sizes, 2 * part + 1) == 1:
+        words = ld(sizes, 2 * part + 1)
+        if words == 1:
             sto(to + place, 0, ld(to + place, 0) + ld(vector + place, 0))
-        else:
+        elif words == 2:
             add128(to + place, ld(vector + place, 0), ld(vector + place, 1))
+        else:
+            add_long(to + place, vector + place, words)
 
 
 @small

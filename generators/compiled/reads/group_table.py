@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from joingraph.aggregates.exact import DOUBLE_BITS
 from joingraph.aggregates.sums import Linear
 from joingraph.expressions.texts import Numbers
 from joingraph.expressions.tree import Column, Expression
@@ -26,7 +27,7 @@ from joingraph.graph.compiled.groups.group_memory import GroupMemory
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.values.string_pool import Interner
 from joingraph.graph.compiled.values.words import from_words
-from joingraph.plan.messages import Read
+from joingraph.plan.messages import Part, Read
 from joingraph.sql.definition import Definition
 
 Marks = npt.NDArray[np.bool_]
@@ -136,6 +137,9 @@ class GroupTable:
     def results(self, some: Some) -> list[pa.Array]:
         """Return the aggregates of groups, by column."""
         of_sums = self.numbers(some.sums)
+        for at, part in enumerate(self.memory.messages.sums):
+            if any(term.is_float for term in part):
+                of_sums[at] = of_sums[at].astype(object) << self.scale(part)
         found = []
         for at, reads in enumerate(self.reads):
             if isinstance(reads, int):
@@ -144,6 +148,11 @@ class GroupTable:
             given = [of_sums[read.sum] * read.times for read in reads]
             found.append(self.result(at, some, given))
         return found
+
+    def scale(self, part: Part) -> int:
+        """Return the bits by which sums of floats are shifted for aggregates."""
+        floats = sum(term.is_float for term in part)
+        return self.memory.at.windows.low(part) + floats * DOUBLE_BITS
 
     def best(self, number: int, states: Words) -> pa.Array:
         """Return a best value of groups; a group without any has NULL."""
@@ -216,10 +225,11 @@ class GroupTable:
 
 
 def number(words: Words) -> Words:
-    """Return sums of one word or two: as words if all of them fit, else as objects."""
-    low, high = words[:, 0], words[:, -1]
-    if words.shape[1] == 1 or (high == low >> 63).all():
+    """Return sums of some words: as words if all of them fit, else as objects."""
+    low, others = words[:, 0], words[:, 1:]
+    if (others == (low >> 63)[:, None]).all():
         return low
-    unsigned = np.ascontiguousarray(low).view(np.uint64)
-    found: Words = high.astype(object) * (1 << 64) + unsigned.astype(object)
+    found: Words = words[:, -1].astype(object)
+    for lower in reversed(words.T[:-1]):
+        found = (found << 64) + np.ascontiguousarray(lower).view(np.uint64).astype(object)
     return found

@@ -34,6 +34,7 @@ from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups.group_layout import GroupLayout
 from joingraph.graph.compiled.groups.group_memory import NOTES, GroupMemory
 from joingraph.graph.compiled.groups.sum_bits import SumBits
+from joingraph.graph.compiled.groups.windows import Windows
 from joingraph.graph.compiled.layout import Layout, lay_out
 from joingraph.graph.compiled.memory.path_blocks import Paths
 from joingraph.graph.compiled.memory.path_blocks import joined as put_together
@@ -74,12 +75,13 @@ class TellingEngine(CompiledEngine):
         self.definition, self.messages = definition, messages
         super().__init__(plan, lookahead, key_index)
         self.plugs = Plugs(self.layout, MODES[lookahead], self.memory, self._writers())
-        if not GroupLayout(plan, self.layout, messages).is_linear:
+        self.bits, self.windows = SumBits(plan, messages, self.memory), Windows()
+        at = GroupLayout(plan, self.layout, messages)
+        if not at.is_linear or at.has_floats:
             self.plugs.forgo()
         self.memory.words[f.LIMIT] = NOTES
         self.groups: GroupMemory | None = None
         self._table: GroupTable | None = None
-        self.bits = SumBits(plan, messages, self.memory)
         self.tells = True
         self.may_fold = self.folds = False  # a group has one note a batch, not one a base diff
         self.noted: GroupDiffs | None = None  # what the last batch did to groups
@@ -103,10 +105,12 @@ class TellingEngine(CompiledEngine):
 
     def _layout_after(self, ops: int) -> GroupLayout:
         """Settle how groups lie after so many ops: sums take two words once they may need them."""
-        if self.groups is not None and self.groups.at.wide:
+        is_wide, holds = self.groups is not None and self.groups.at.wide, self._windows_hold(ops)
+        if self.groups is not None and is_wide and holds:
             return self.groups.at
-        wide = not self._fits(NARROW_BITS, 0, ops)
-        return GroupLayout(self.plan, self.layout, self.messages, wide)
+        wide = is_wide or not self._fits(NARROW_BITS, 0, ops)
+        windows = self.windows if holds else self.bits.of_floats(ops).spared()
+        return GroupLayout(self.plan, self.layout, self.messages, wide, windows)
 
     @property
     def table(self) -> GroupTable:
@@ -146,6 +150,7 @@ class TellingEngine(CompiledEngine):
             self.room.check_groups(at)
         if at.wide:
             self.plugs.forgo()
+        self.windows = at.windows
         self.make_anew(at)
 
     def make_anew(self, at: GroupLayout) -> None:
@@ -164,6 +169,7 @@ class TellingEngine(CompiledEngine):
                     rows = rows_of(came(feed.ops, alias), self.layout, alias, post=True)
                 self.bits.note(alias, rows)
             self._check_bits(feed.rows)
+            self.make_wide(feed.rows)
             self.bits.come += feed.rows
             self.folds = self.may_fold and self._surely_answers(feed.rows)
         return feed
@@ -185,6 +191,22 @@ class TellingEngine(CompiledEngine):
         if values + self.bits.of_paths(ops) > most:
             self.bits.look()
         return values + self.bits.of_paths(ops) <= most
+
+    def _windows_hold(self, ops: int) -> bool:
+        """True if sums of floats surely lie in their words, after so many ops."""
+        if not self.windows.hold(self.bits.of_floats(ops), self.bits.floats):
+            self.bits.look()
+        return self.windows.hold(self.bits.of_floats(ops), self.bits.floats)
+
+    def make_wide(self, ops: int) -> None:
+        """Make groups anew if what comes with so many ops may ask for more words."""
+        if self.groups is None:
+            return
+        is_narrow = not self.groups.at.wide and not self._fits(NARROW_BITS, 0, ops)
+        if is_narrow or not self._windows_hold(ops):
+            self.forget_groups()
+            self.know_groups(ops)
+        self.groups.make_room(ops)
 
     def stop_telling(self) -> None:
         """Make view diffs of the joined rows from here on: sums may be too wide.
@@ -211,12 +233,7 @@ class TellingEngine(CompiledEngine):
     def make_room(self, ops: int) -> None:
         """Make room in the regions for so many ops, or refuse them."""
         super().make_room(ops)
-        if self.groups is None:
-            return
-        if not self.groups.at.wide and not self._fits(NARROW_BITS, 0, ops):
-            self.forget_groups()
-            self.know_groups(ops)
-        self.groups.make_room(ops)
+        self.make_wide(ops)
 
     def release(self) -> None:
         """Give back the memory of tables that have been outgrown."""
@@ -422,6 +439,7 @@ class CompiledGroups(GroupingEngine):
             super().check()
             return
         self.rows.check()
+        self.telling.make_wide(0)
         known = self.groups.memory
         kept = known.told()
         self.telling.forget_groups()

@@ -20,7 +20,8 @@ The graph's own records:
     NODE list      entry = the node record's id
     node record    | used, complete | per link: value id << 32 | place | projected words |
     index slot     32 bits of hash << 32 | id + 1
-    sum            one word, a number of paths; two of a value: an integer of 128 bits
+    sum            one word, a number of paths; two of a value: an integer of 128 bits; of floats
+                   as many as it takes
     group          | key words | sums | serial number of its note | rows that have its number |
     note           by column: diff << 32 | number of a group; its key words; sums before; sums now
 """
@@ -147,7 +148,8 @@ M_TOP, M_TOP_LINK, M_VECTOR = 5, 6, 7
 MEET_WORDS = 8
 # size of a part: where it lies among the words of all, and how many they are
 SIZE_WORDS = 2
-# term: what is taken of a value, where it lies, and whether it may be NULL
-T_KIND, T_SOURCE, T_WORD, T_NULLABLE = 0, 1, 2, 3
-TERM_WORDS = 4
-VALUE, WIDE_VALUE, KNOWN, TRUE = 0, 1, 2, 3
+# term: what is taken of a value, where it lies, whether it may be NULL; the unit of a float is
+# 2^operand, and EQUAL is 1 where the word is the operand
+T_KIND, T_SOURCE, T_WORD, T_NULLABLE, T_OPERAND = 0, 1, 2, 3, 4
+TERM_WORDS = 5
+VALUE, WIDE_VALUE, KNOWN, EQUAL, DOUBLE, REAL = 0, 1, 2, 3, 4, 5

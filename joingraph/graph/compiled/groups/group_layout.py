@@ -1,6 +1,7 @@
 """Where groups and messages lie, counted in words; it follows from a layout and who tells whom.
 
-parts    ()   n   [n is not NULL]        a sum of paths takes a word, one of values two
+parts    ()   n   [n is not NULL]        a sum of paths takes a word, one of values two, one of
+                                         floats what their windows say
 sizes    1    2   1
 record   | key words | sums | serial number of its note | rows that have its number |
 """
@@ -8,12 +9,13 @@ record   | key words | sums | serial number of its note | rows that have its num
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import pyarrow as pa
 
 from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.groups.windows import Windows
 from joingraph.graph.compiled.layout import Layout, slot_words
 from joingraph.plan.messages import PATHS, Messages, Part
 from joingraph.plan.model import Plan, Slot
@@ -24,17 +26,23 @@ FLOATS = {pa.float32().id: f.FLOAT_32, pa.float64().id: f.FLOAT_64}
 
 @dataclass(frozen=True)
 class GroupLayout:
-    """The layout of one view's groups; `wide`: each sum takes two words."""
+    """The layout of one view's groups; `wide`: each sum takes two words at least."""
 
     plan: Plan
     layout: Layout
     messages: Messages
     wide: bool = False
+    windows: Windows = field(default_factory=Windows)
 
     def sizes_of(self, parts: Sequence[Part]) -> list[int]:
         """Return the words of the sum of each part."""
-        is_value = [any(term.kind == "value" for term in part) for part in parts]
-        return [2 if self.wide or value else 1 for value in is_value]
+        return list(map(self.size_of, parts))
+
+    def size_of(self, part: Part) -> int:
+        """Return the words of a part's sum."""
+        if any(term.is_float for term in part):
+            return self.windows.words(part)
+        return 2 if self.wide or any(term.kind == "value" for term in part) else 1
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -66,6 +74,11 @@ class GroupLayout:
     def is_linear(self) -> bool:
         """True if changes of sums alone travel."""
         return not self.messages.bests and not self.messages.is_set
+
+    @property
+    def has_floats(self) -> bool:
+        """True if floats are added."""
+        return any(term.is_float for part in self.messages.sums for term in part)
 
     @cached_property
     def keys(self) -> list[tuple[int, int, int]]:

@@ -9,7 +9,10 @@ All follows from the rows that are joined: it is made anew whenever that is simp
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
 
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups.bag_tree import (
@@ -23,11 +26,13 @@ from joingraph.graph.compiled.groups.group_layout import BEST_WORDS, GroupLayout
 from joingraph.graph.compiled.memory.reserved import Words, reserve
 from joingraph.graph.compiled.memory.state import HEAP_WORDS, RECORD_WORDS, GraphMemory
 from joingraph.graph.compiled.memory.tables import Bytes, RecordTable, grown, slots_of
+from joingraph.graph.compiled.values.words import numbers
 from joingraph.graph.compiled.vertex_table import INDEX_WORDS
 from joingraph.plan.messages import Term
 
 NOTES = 1 << 14  # after which a block is taken, between two base diffs
-KINDS = {"value": f.VALUE, "known": f.KNOWN, "true": f.TRUE}
+# The words that are a term's 1, of a word that stands for TRUE, or of a float.
+EQUALS = {"true": 1.0, "nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 # Columns that lie so far apart that their low addresses differ.
 ALIASING_BYTES, COLUMN_OFFSET = 1 << 12, 9 << 6
 OWN_REGIONS = 4  # records, index, notes, groups that may be empty; then a block each kept side
@@ -251,11 +256,18 @@ class Description:
 
     def term(self, term: Term) -> list[int]:
         """Describe a term; of a value of two words, the last one tells whether it is NULL."""
-        places, kind = self.at.places(term.slot), KINDS[term.kind]
-        if len(places) > 1 and term.kind == "value":
-            kind = f.WIDE_VALUE
+        places = self.at.places(term.slot)
+        kind = f.WIDE_VALUE if len(places) > 1 else f.VALUE
+        operand = 0
+        if term.kind == "known":
+            kind = f.KNOWN
+        elif term.kind in EQUALS:
+            kind, operand = f.EQUAL, equal_word(term)
+        elif term.is_float:
+            kind = f.REAL if term.type == pa.float32() else f.DOUBLE
+            operand = self.at.windows.window(term).low
         source, word = places[-1 if term.kind == "known" else 0]
-        return [kind, source, word, int(term.slot.vertex is None)]
+        return [kind, source, word, int(term.slot.vertex is None), operand]
 
     def best(self, alias: int, number: int) -> list[int]:
         """Describe a best value that an alias tells: of its own rows, or of an alias below."""
@@ -299,3 +311,9 @@ class Description:
         """Write the fields of a description."""
         for field, word in fields.items():
             self.words[(address - self.base) // 8 + field] = word
+
+
+def equal_word(term: Term) -> int:
+    """Return the word of the one value of which a term is 1."""
+    (word,) = numbers(pa.array([EQUALS[term.kind]]).cast(term.type))[0].tolist()
+    return int(word)

@@ -78,8 +78,8 @@ def link_row(st: int, ad: int, row: int) -> None:
         if kind == f.COUNT:
             sto(record, ld(ln, f.L_LENGTH), ld(record, ld(ln, f.L_LENGTH)) + 1)
         else:
-            group = group_at(ln, record)
-            append_row(st, group, ld(ln, f.L_SHAPE), row + ld(ad, f.A_KEY_WORDS) * 8)
+            group, own = group_at(ln, record), ld(ad, f.A_PROJECTED)
+            append_row(st, group, ld(ln, f.L_SHAPE), own, row + ld(ad, f.A_KEY_WORDS) * 8)
             note_appended(st, ad, record, length_at(ln, record) - 1)
         if length_at(ln, record) == 1 and ld(st, f.LOOKAHEAD) >= f.GLOBAL:
             spread(st, ld(ln, f.L_VERTEX), record, ad, 1)

@@ -24,6 +24,7 @@ from joingraph.aggregates.registry import aggregate
 from joingraph.aggregates.sums import Kind, Linear
 from joingraph.expressions.tree import Expression, Literal
 from joingraph.expressions.types import FLOATS, INTEGERS, words_of
+from joingraph.plan.bags import Bag, at_home, bag_of, root_of
 from joingraph.plan.model import Plan, Slot
 from joingraph.sql.definition import Grouping, Use
 
@@ -104,8 +105,9 @@ class Messages:
     meets: tuple[Meet, ...]
     keys: tuple[Slot, ...]
     sums: tuple[Part, ...]
-    reads: tuple[tuple[Read, ...] | int, ...]  # a number is that of a best value
+    reads: tuple[tuple[Read, ...] | int | Bag, ...]  # a number is that of a best value
     bests: tuple[Best, ...]
+    bags: tuple[Bag, ...]
     carried: tuple[tuple[int, ...], ...]  # by alias: the best values that it tells
     is_set: bool  # nothing is counted: a side tells only that it is there
 
@@ -130,21 +132,27 @@ def messages_of(plan: Plan, grouping: Grouping) -> Messages | None:
     """Return how a view's sums travel; None: its groups need the joined rows."""
     keys = [slot_of(plan, output.value) for output in grouping.joined.output[: grouping.keys]]
     uses = [
-        monomials_of(plan, grouping, use) or best_of(plan, grouping, use) for use in grouping.uses
+        monomials_of(plan, grouping, use)
+        or best_of(plan, grouping, use)
+        or kept_bag(plan, grouping, use)
+        for use in grouping.uses
     ]
     known_keys = [key for key in keys if key is not None]
     known_uses = [use for use in uses if use is not None]
     if plan.residuals or len(known_keys) < len(keys) or len(known_uses) < len(uses):
         return None
+    asked = [use for use in known_uses if isinstance(use, Bag)]
+    root = root_of(plan, [*known_keys, *(slot for bag in asked for slot in bag.slots)])
+    if asked:
+        if root is None:
+            return None
+        known_keys = [at_home(plan, key, root) for key in known_keys]
+        known_uses = [u.at_home(plan, root) if isinstance(u, Bag) else u for u in known_uses]
     sums: dict[Part, int] = {PATHS: 0}
     bests: dict[Best, int] = {}
-    reads = tuple(
-        bests.setdefault(use, len(bests))
-        if isinstance(use, Best)
-        else tuple(Read(sums.setdefault(part, len(sums)), times) for part, times in use)
-        for use in known_uses
-    )
-    tree = tree_of(plan, known_keys, tuple(bests))
+    bags = tuple(dict.fromkeys(use for use in known_uses if isinstance(use, Bag)))
+    reads = tuple(read_of(use, sums, bests) for use in known_uses)
+    tree = Tree(plan, root) if bags else tree_of(plan, known_keys, tuple(bests))
     if tree is None:
         return None
     tells = tuple(tree.tell(alias, tuple(sums)) for alias in range(len(plan.aliases)))
@@ -154,8 +162,19 @@ def messages_of(plan: Plan, grouping: Grouping) -> Messages | None:
         tuple(at for at, best in enumerate(bests) if best.slot.alias in each) for each in within
     )
     is_set = all(isinstance(use, Best) for use in known_uses)
-    counted = (tuple(known_keys), tuple(sums), reads, tuple(bests), carried, is_set)
+    counted = (tuple(known_keys), tuple(sums), reads, tuple(bests), bags, carried, is_set)
     return Messages(tree.root, tree.order, tells, meets, *counted)
+
+
+def read_of(
+    use: list[tuple[Part, int]] | Best | Bag, sums: dict[Part, int], bests: dict[Best, int]
+) -> tuple[Read, ...] | int | Bag:
+    """Return what an aggregate reads; sums and best values are numbered as they are asked for."""
+    if isinstance(use, Bag):
+        return use
+    if isinstance(use, Best):
+        return bests.setdefault(use, len(bests))
+    return tuple(Read(sums.setdefault(part, len(sums)), times) for part, times in use)
 
 
 def tree_of(plan: Plan, keys: Sequence[Slot], bests: Sequence[Best]) -> Tree | None:
@@ -217,9 +236,17 @@ def best_of(plan: Plan, grouping: Grouping, use: Use) -> Best | None:
     return Best(slot, value.type, use.asked.name == "MAX") if slot and is_ordered else None
 
 
+def kept_bag(plan: Plan, grouping: Grouping, use: Use) -> Bag | None:
+    """Return the bag that an aggregate needs; None: it has none, or is not of kept values."""
+    columns = use.columns if use.condition is None else (*use.columns, use.condition)
+    slots = [slot_of(plan, grouping.joined.output[column].value) for column in columns]
+    known = [slot for slot in slots if slot is not None]
+    return bag_of(use, known) if len(known) == len(slots) else None
+
+
 def part_of(plan: Plan, wanted: Iterable[tuple[Expression, Kind]]) -> tuple[Part, int] | None:
     """Return a product of factors of kept values, and of constants."""
-    terms, times = list[Term](), 1
+    factors, times = list[tuple[Slot, Kind, pa.DataType]](), 1
     for value, kind in wanted:
         if isinstance(value, Literal):
             if kind == "known" or value.value is None:
@@ -229,12 +256,17 @@ def part_of(plan: Plan, wanted: Iterable[tuple[Expression, Kind]]) -> tuple[Part
         slot = slot_of(plan, value)
         if slot is None or not is_taken(kind, value.type):
             return None
-        terms += (
-            [Term(slot, "value", value.type)] * 2
-            if kind == "square"
-            else [Term(slot, kind, value.type)]
-        )
-    return tuple(sorted(terms, key=str)), times
+        factors.append((slot, kind, value.type))
+    return product(factors), times
+
+
+def product(factors: Iterable[tuple[Slot, Kind, pa.DataType]]) -> Part:
+    """Return a product of what is taken of kept values; a square is a value twice."""
+    terms = list[Term]()
+    for slot, kind, type in factors:
+        is_square = kind == "square"
+        terms += [Term(slot, "value" if is_square else kind, type)] * (1 + is_square)
+    return tuple(sorted(terms, key=str))
 
 
 def is_taken(kind: Kind, type: pa.DataType) -> bool:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.entries import bound, identity_at, link_of
-from joingraph.graph.compiled.groups.bag_tree import change, least
+from joingraph.graph.compiled.groups.bag_tree import change_word, least
 from joingraph.graph.compiled.machine.kernel import kernel, ld, small, sto
 from joingraph.graph.compiled.vertex_table import identity_of
 
@@ -59,7 +59,7 @@ def change_bags(st: int, told: int, owner: int, weight: int) -> None:
         best = best_of(told, place)
         value = value_at(st, best)
         if ld(value, 0):
-            change(ld(best, f.C_TREE), owner, ld(value, 1), weight)
+            change_word(ld(best, f.C_TREE), owner, ld(value, 1), weight)
 
 
 @kernel
@@ -79,9 +79,9 @@ def move_values(st: int, told: int, owner: int, via: int, flip: int, weight: int
         if was and now and ld(old, 1) == ld(new, 1):
             continue
         if was:
-            change(ld(best, f.C_TREE), owner, ld(old, 1), -weight)
+            change_word(ld(best, f.C_TREE), owner, ld(old, 1), -weight)
         if now:
-            change(ld(best, f.C_TREE), owner, ld(new, 1), weight)
+            change_word(ld(best, f.C_TREE), owner, ld(new, 1), weight)
 
 
 @kernel

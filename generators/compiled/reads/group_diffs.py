@@ -25,6 +25,7 @@ from joingraph.generators.compiled.reads.group_table import GroupTable, Marks, S
 from joingraph.generators.groups import Group
 from joingraph.graph.compiled.fields import LOW
 from joingraph.graph.compiled.memory.reserved import Words
+from joingraph.plan.bags import Bag
 from joingraph.view_diffs.view_diff import CODES, DiffRows, beside, consolidated
 
 Codes = npt.NDArray[np.int8]
@@ -77,7 +78,7 @@ class GroupDiffs:
             of = [
                 tuple(read.times * sums[read.sum][row] for read in reads)
                 for reads in self.table.reads
-                if not isinstance(reads, int)
+                if not isinstance(reads, int | Bag)
             ]
             group = found[int(self.diffs[row]), key] = Group(of)
             group.paths = sums[0][row]

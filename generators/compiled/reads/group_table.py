@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from joingraph.aggregates.distinct import Distinct
 from joingraph.aggregates.exact import DOUBLE_BITS
 from joingraph.aggregates.sums import Linear
 from joingraph.expressions.texts import Numbers
@@ -27,6 +28,7 @@ from joingraph.graph.compiled.groups.group_memory import GroupMemory
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.values.string_pool import Interner
 from joingraph.graph.compiled.values.words import from_words
+from joingraph.plan.bags import Bag
 from joingraph.plan.messages import Part, Read
 from joingraph.sql.definition import Definition
 
@@ -69,8 +71,8 @@ class GroupTable:
         return is_plain and fits and self.grouping.having is None
 
     @property
-    def reads(self) -> tuple[tuple[Read, ...] | int, ...]:
-        """The sums that each aggregate reads, or which best value it is."""
+    def reads(self) -> tuple[tuple[Read, ...] | int | Bag, ...]:
+        """The sums that each aggregate reads, which best value it is, or which bag it needs."""
         return self.memory.messages.reads
 
     @property
@@ -145,6 +147,9 @@ class GroupTable:
             if isinstance(reads, int):
                 found.append(self.best(reads, some.sums))
                 continue
+            if isinstance(reads, Bag):
+                found.append(self.of_bag(at, some))
+                continue
             given = [of_sums[read.sum] * read.times for read in reads]
             found.append(self.result(at, some, given))
         return found
@@ -162,6 +167,17 @@ class GroupTable:
         words = np.where(states[:, place] != 0, states[:, place + 1] ^ flip, f.NULL_WORD)
         return from_words([words], best.type, self.interner)
 
+    def of_bag(self, at: int, some: Some) -> pa.Array:
+        """Return an aggregate of groups that bags decide."""
+        layout = self.memory.at
+        bag = layout.messages.bags.index(self.reads[at])
+        first = layout.bags_at + sum(each.state_words for each in layout.bags[:bag])
+        sums, sizes = list[Words](), layout.bags[bag].sizes
+        for size in sizes:
+            sums.append(number(some.sums[:, first : first + size]))
+            first += size
+        return self.result(at, some, sums)
+
     def numbers(self, sums: Words) -> list[Words]:
         """Return each sum of groups: as words if all of them fit, else as objects."""
         found, first = list[Words](), 0
@@ -173,6 +189,7 @@ class GroupTable:
     def result(self, at: int, some: Some, sums: Sequence[Words]) -> pa.Array:
         """Return an aggregate of groups; name one whose value its type does not hold."""
         use, aggregate = self.grouping.uses[at], self.plain.aggregates[at]
+        aggregate = aggregate.of_set if isinstance(aggregate, Distinct) else aggregate
         assert isinstance(aggregate, Linear), "only these are sums"
         if aggregate.by_column is not None and all(each.dtype == np.int64 for each in sums):
             return aggregate.by_column(sums)

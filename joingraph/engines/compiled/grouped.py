@@ -76,8 +76,7 @@ class TellingEngine(CompiledEngine):
         super().__init__(plan, lookahead, key_index)
         self.plugs = Plugs(self.layout, MODES[lookahead], self.memory, self._writers())
         self.bits, self.windows = SumBits(plan, messages, self.memory), Windows()
-        at = GroupLayout(plan, self.layout, messages)
-        if not at.is_linear or at.has_floats:
+        if not GroupLayout(plan, self.layout, messages).is_written:
             self.plugs.forgo()
         self.memory.words[f.LIMIT] = NOTES
         self.groups: GroupMemory | None = None
@@ -185,6 +184,8 @@ class TellingEngine(CompiledEngine):
         """Raise TooWideError if sums might wrap after so many ops."""
         if not self._fits(WIDE_BITS, self.bits.of_values(), ops):
             raise TooWideError
+        if self.messages.bags and not self._fits(NARROW_BITS, 0, ops):
+            raise TooWideError  # a row of a bag has a count of one word
 
     def _fits(self, most: int, values: int, ops: int) -> bool:
         """True if sums of products of so many bits surely fit, after so many ops."""
@@ -219,7 +220,7 @@ class TellingEngine(CompiledEngine):
                 " memory_limit=… is not kept by groups of joined rows; nothing was applied: CAST"
                 " what is added to a narrower type, or leave the limit out"
             )
-        if self.bits.of_paths() > FEW_PATHS_BITS:
+        if self.bits.of_paths() > FEW_PATHS_BITS and not self.messages.bags:
             raise LimitError(
                 f"the sums of {self.definition.name} may need more than {WIDE_BITS} bits, and its"
                 " joined rows are too many to be added one by one; nothing was applied: CAST what"

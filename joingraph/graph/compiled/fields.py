@@ -126,8 +126,10 @@ G_KEYS, G_KEY, G_TELLS, G_TOUCHED = 9, 10, 11, 12
 G_SERIAL, G_FIRST, G_DIFF = 13, 14, 15
 # best values: how many, who has their bags (of a root alias) or the vertex that is told; sets
 G_BESTS, G_BEST_TELL, G_BEST_MEET, G_IS_SET, G_IS_LINEAR = 16, 17, 18, 19, 20
-G_FOLDS = 21  # whether a group has one note a batch, not one a base diff
-GROUPS_WORDS = 22
+G_BAGS, G_BAG_LIST = 21, 22  # bags of the root's rows: how many, and where they are described
+G_BESTS_AT = 23  # where best values lie in a group's state
+G_FOLDS = 24  # whether a group has one note a batch, not one a base diff
+GROUPS_WORDS = 25
 LISTED = 1 << 62  # beside a group's rows: it is among those that may be empty
 KEY_WORDS = 3  # of a word of the key: its source, which word, whether it is of a float
 FLOAT_32, FLOAT_64 = 1, 2
@@ -152,4 +154,18 @@ SIZE_WORDS = 2
 # 2^operand, and EQUAL is 1 where the word is the operand
 T_KIND, T_SOURCE, T_WORD, T_NULLABLE, T_OPERAND = 0, 1, 2, 3, 4
 TERM_WORDS = 5
-VALUE, WIDE_VALUE, KNOWN, EQUAL, DOUBLE, REAL = 0, 1, 2, 3, 4, 5
+VALUE, WIDE_VALUE, KNOWN, EQUAL, DOUBLE, REAL, TRUE = 0, 1, 2, 3, 4, 5, 6
+# bag: what it is for, its tree, where its words lie in a group's state; the words of a row, and
+# the one that must be TRUE (source -1: none); of a set the sums over its rows
+K_KIND, K_TREE, K_AT, K_PARTS, K_PART_COUNT, K_IF_SOURCE, K_IF_WORD = 0, 1, 2, 3, 4, 5, 6
+K_SUMS, K_SIZES, K_FACTORS, K_ENDS, K_VECTOR = 7, 8, 9, 10, 11
+BAG_FIELDS = 12
+SET = 0
+# part of a bag's row: where the word lies, where the one that tells NULL (-1: none does), whether
+# a row is left out then; what stands for NULL; the word that is made 0; what is changed of those
+# below zero, and of all; those above the hole move down by one
+X_SOURCE, X_WORD, X_TEST, X_SKIP, X_NULL, X_ZERO, X_MASK, X_XOR, X_HOLE = 0, 1, 2, 3, 4, 5, 6, 7, 8
+PART_FIELDS = 9
+# factor: what is taken of a bag's row, which word, and whether it may be NULL
+Y_KIND, Y_WORD, Y_NULLABLE = 0, 1, 2
+FACTOR_FIELDS = 3

@@ -15,6 +15,8 @@ from functools import cached_property
 import pyarrow as pa
 
 from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.groups.bag_layout import BagLayout
+from joingraph.graph.compiled.groups.bag_tree import entry_words
 from joingraph.graph.compiled.groups.windows import Windows
 from joingraph.graph.compiled.layout import Layout, slot_words
 from joingraph.plan.messages import PATHS, Messages, Part
@@ -51,8 +53,18 @@ class GroupLayout:
 
     @cached_property
     def words(self) -> int:
-        """The words of what a group's state is: its sums, then its best values."""
+        """The words of what a group's state is: its sums, its best values, then what bags tell."""
+        return self.bags_at + sum(bag.state_words for bag in self.bags)
+
+    @property
+    def bags_at(self) -> int:
+        """Where the words lie that bags tell."""
         return sum(self.sizes) + BEST_WORDS * len(self.messages.bests)
+
+    @cached_property
+    def bags(self) -> list[BagLayout]:
+        """The layouts of the bags."""
+        return [BagLayout(bag, self.places) for bag in self.messages.bags]
 
     def told_words(self, alias: int) -> int:
         """Return the words of what an alias tells: its sums, then the best values beyond it."""
@@ -63,6 +75,16 @@ class GroupLayout:
     def trees(self) -> list[tuple[int, int]]:
         """The bags: by alias, and which of the best values it tells."""
         return [(alias, best) for alias, of in enumerate(self.messages.carried) for best in of]
+
+    @property
+    def bag_entries(self) -> list[int]:
+        """The words of an entry in the tree of each bag."""
+        return [entry_words(len(bag.parts), weighed=False) for bag in self.bags]
+
+    @property
+    def tree_count(self) -> int:
+        """How many trees there are: of best values, then of bags."""
+        return len(self.trees) + len(self.bag_entries)
 
     @property
     def first_tree(self) -> int:
@@ -79,6 +101,11 @@ class GroupLayout:
     def has_floats(self) -> bool:
         """True if floats are added."""
         return any(term.is_float for part in self.messages.sums for term in part)
+
+    @property
+    def is_written(self) -> bool:
+        """True if the view has kernels of its own: changes of sums alone travel and are kept."""
+        return self.is_linear and not self.messages.bags and not self.has_floats
 
     @cached_property
     def keys(self) -> list[tuple[int, int, int]]:

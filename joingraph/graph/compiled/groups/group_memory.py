@@ -11,16 +11,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pyarrow as pa
 
 from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.groups.bag_contents import contents
+from joingraph.graph.compiled.groups.bag_layout import BagLayout
 from joingraph.graph.compiled.groups.bag_tree import (
     B_NEXT,
     B_NODES,
-    MOST_LEVELS,
     NODE_WORDS,
+    NUMBER,
     TREE_WORDS,
+    entry_words,
+    most_nodes,
+    tree_words,
 )
 from joingraph.graph.compiled.groups.group_layout import BEST_WORDS, GroupLayout
 from joingraph.graph.compiled.memory.reserved import Words, reserve
@@ -35,6 +41,7 @@ NOTES = 1 << 14  # after which a block is taken, between two base diffs
 EQUALS = {"true": 1.0, "nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 # Columns that lie so far apart that their low addresses differ.
 ALIASING_BYTES, COLUMN_OFFSET = 1 << 12, 9 << 6
+BEST_ENTRY = entry_words(1, weighed=False)
 OWN_REGIONS = 4  # records, index, notes, groups that may be empty; then a block each kept side
 
 
@@ -47,7 +54,7 @@ class GroupMemory(RecordTable):
         self.description = reserve(size)
         self.description.words[:size] = Description(at, memory, self.gd).words
         most = [RECORD_WORDS, INDEX_WORDS, HEAP_WORDS, RECORD_WORDS]
-        others = [RECORD_WORDS] * (len(at.kept) + len(at.trees))
+        others = [RECORD_WORDS] * (len(at.kept) + at.tree_count)
         super().__init__(len(at.keys), at.stride, [*most, *others])
 
     @property
@@ -89,8 +96,8 @@ class GroupMemory(RecordTable):
         address = self.gd + 8 * (tells + vertex * f.MEET_WORDS)
         return address, self.memory.vertex(vertex).ctypes.data
 
-    def told(self) -> tuple[dict[tuple[int, ...], tuple[int, ...]], list[list[int]]]:
-        """Return the sums of each group by the words of its key, and what vertices are told."""
+    def told(self) -> tuple[Any, ...]:
+        """Return the sums of each group by the words of its key, what vertices are told, bags."""
         vd, keys = self.state, len(self.at.keys)
         stride = int(vd[f.V_STRIDE])
         records = self.area.regions[0].words[: stride * int(vd[f.V_NEXT])].reshape(-1, stride)
@@ -101,7 +108,19 @@ class GroupMemory(RecordTable):
             block.words[: self.told_bytes(alias) // 8]
             for alias, block in zip(self.at.kept, self.area.regions[OWN_REGIONS:], strict=False)
         ]
-        return groups, [block.tolist() for block in blocks]
+        bags = [
+            self.entries(place, [key for key, _ in rows]) for place in range(self.at.tree_count)
+        ]
+        return groups, [block.tolist() for block in blocks], bags
+
+    def entries(self, place: int, keys: Sequence[tuple[int, ...]]) -> list[tuple[Any, ...]]:
+        """Return what a tree holds; an owner that is a group is known by its key."""
+        nodes = self.area.regions[OWN_REGIONS + len(self.at.kept) + place].words
+        alias = self.at.trees[place][0] if place < len(self.at.trees) else self.messages.root
+        found = contents(self.tree(place), nodes)
+        if alias != self.messages.root:
+            return found
+        return sorted((keys[owner], *words) for owner, *words in found)
 
     def most_groups(self, ops: int) -> int:
         """Bound how many groups there are while the next ops are carried out."""
@@ -122,11 +141,19 @@ class GroupMemory(RecordTable):
             8 * records,
             *blocks,
             *(self.tree_bytes(alias, ops) for alias, _ in self.at.trees),
+            *(self.tree_bytes(self.root, ops, words) for words in self.at.bag_entries),
         ]
 
-    def tree_bytes(self, alias: int, ops: int) -> int:
-        """Bound the bytes of the nodes of an alias' bags: at worst each has one entry."""
-        return 8 * NODE_WORDS * (int(self.memory.alias(alias)[f.A_ROWS]) + ops + MOST_LEVELS)
+    @property
+    def root(self) -> int:
+        """The alias whose rows the groups' bags hold."""
+        assert self.messages.root is not None, "bags are of an alias' rows"
+        return self.messages.root
+
+    def tree_bytes(self, alias: int, ops: int, entry: int = BEST_ENTRY) -> int:
+        """Bound the bytes of the nodes of an alias' bags, whose entries have so many words."""
+        rows = int(self.memory.alias(alias)[f.A_ROWS]) + ops
+        return 8 * NODE_WORDS * most_nodes(rows, entry)
 
     def tree(self, place: int) -> Words:
         """Return the words that describe a bag."""
@@ -141,7 +168,7 @@ class GroupMemory(RecordTable):
     def used(self) -> list[Bytes]:
         """Return which bytes of each region are filled between two batches."""
         blocks = [(0, self.told_bytes(alias)) for alias in self.at.kept]
-        trees = range(len(self.at.trees))
+        trees = range(self.at.tree_count)
         nodes = [(0, 8 * NODE_WORDS * int(self.tree(place)[B_NEXT])) for place in trees]
         return [*super().used(), (0, 0), (0, 0), *blocks, *nodes]
 
@@ -176,9 +203,9 @@ class Description:
         tells, meets = self.messages.tells, self.messages.meets
         self.words = [0] * at.first_tree
         for _ in at.trees:
-            empty = [0] * TREE_WORDS
-            empty[B_NEXT] = 1  # a root, without entries
-            self.add(empty)
+            self.add(tree_words([NUMBER], 0))
+        for bag in at.bags:
+            self.add(tree_words(bag.orders, 0))
         fields = {
             f.G_WORDS: at.words,
             f.G_PARTS: len(at.sizes),
@@ -190,6 +217,9 @@ class Description:
             f.G_KEY: self.add([0] * max(1, len(at.keys))),
             f.G_TELLS: self.tell_at(0),
             f.G_BESTS: len(self.messages.bests),
+            f.G_BESTS_AT: sum(at.sizes),
+            f.G_BAGS: len(at.bags),
+            f.G_BAG_LIST: self.add([word for at_bag in at.bags for word in self.bag(at_bag)]),
             f.G_IS_SET: int(self.messages.is_set),
             f.G_IS_LINEAR: int(at.is_linear),
         }
@@ -288,6 +318,28 @@ class Description:
         )
         place = messages.carried[side].index(number)
         return [address, number, 0, 0, 0, 0, 0, self.tell_at(side), place]
+
+    def bag(self, bag: BagLayout) -> list[int]:
+        """Describe a bag."""
+        number = self.at.bags.index(bag)
+        before = self.at.bags[:number]
+        tree = self.at.first_tree + (len(self.at.trees) + number) * TREE_WORDS
+        condition = [(-1, 0)] if bag.bag.condition is None else self.at.places(bag.bag.condition)
+        factors = [bag.factors(monomial) for monomial in bag.bag.monomials]
+        start = self.add(word for of in factors for word in of)
+        return [
+            bag.kind,
+            self.base + 8 * tree,
+            self.at.bags_at + sum(each.state_words for each in before),
+            self.add(word for part in bag.parts for word in part),
+            len(bag.parts),
+            *condition[0],
+            len(factors),
+            self.add(bag.sizes),
+            start,
+            self.add(start + 8 * sum(map(len, factors[: at + 1])) for at in range(len(factors))),
+            self.add([0, 0]),
+        ]
 
     def describe_meet(self, number: int) -> None:
         """Write what a vertex is told."""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.groups.bag_layout import parts_of
 from joingraph.graph.compiled.groups.windows import Window, Windows, window_of
 from joingraph.graph.compiled.layout import row_places
 from joingraph.graph.compiled.memory.reserved import Words
@@ -24,8 +25,9 @@ class SumBits:
 
     def __init__(self, plan: Plan, messages: Messages, memory: GraphMemory) -> None:
         self.memory, self.messages, self.sums = memory, messages, messages.sums
+        self.sums += tuple(part for bag in messages.bags for part in parts_of(bag))
         self.longest, self.come = dict[int, int](), 0  # lists as they were seen, and rows since
-        terms = {term for part in messages.sums for term in part if term.kind == "value"}
+        terms = {term for part in self.sums for term in part if term.kind == "value"}
         aliases = memory.layout.aliases
         self.places = {
             term: row_places(plan, aliases[term.slot.alias], term.slot) for term in terms

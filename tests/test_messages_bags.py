@@ -35,6 +35,13 @@ SETS = (
     *("COUNT(DISTINCT {value})", "SUM(DISTINCT {number})", "AVG(DISTINCT {number})"),
     *("VAR_POP(DISTINCT {number})", "COUNT_IF(DISTINCT t.c)"),
 )
+BESTS = ("MIN({value})", "MAX({value})", "MIN(f.fan)", "MAX(DISTINCT {value})")
+PLACES = (
+    *("MEDIAN({value})", "MIN_BY({value}, {other})", "MAX_BY({value}, {other})", "MAX(t.w)"),
+    *("QUANTILE_CONT({real}, 0.25)", "QUANTILE_DISC({value}, 0.7)", "QUANTILE_CONT({real}, 1)"),
+    *("PERCENTILE_DISC(0.3) WITHIN GROUP (ORDER BY {number} DESC)", "QUANTILE_DISC({value}, 0)"),
+    "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY {number} DESC)",
+)
 LINEAR = ("COUNT(*)", "SUM({number})", "COUNT({value})")
 WORDS = ("a", "", "ab", "b\u00e9", "a long text " * 3, "a long text " * 3 + "b", "Z")
 Held = dict[str, list[tuple[Any, ...]]]
@@ -75,11 +82,12 @@ def drawn_view(chance: Random, forms: tuple[str, ...]) -> tuple[jg.View, tuple[s
             number=chance.choice(NUMBERS),
             real=chance.choice((*NUMBERS, "t.x", "t.y", "t.u", "t.p")),
         )
-        is_filtered = chance.random() < 0.25
+        is_filtered = "f." not in form and chance.random() < 0.25
         return found + (
             f" FILTER (WHERE {chance.choice(('t.c', 't.s > 1'))})" if is_filtered else ""
         )
 
+    forms = tuple(form for form in forms if "f" in tables or "f." not in form)
     uses = [use(chance.choice(forms)) for _ in range(chance.choice((1, 1, 2, 3)))]
     uses += [use(chance.choice(LINEAR)) for _ in range(chance.choice((0, 0, 1)))]
     columns = ", ".join(f"{each} AS c{at}" for at, each in enumerate((*keys, *uses)))
@@ -117,7 +125,7 @@ def bag(rows: object) -> Counter[str]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-@pytest.mark.parametrize("forms", [SETS], ids=["sets"])
+@pytest.mark.parametrize("forms", [SETS, BESTS, PLACES], ids=["sets", "bests", "places"])
 def test_bags_give_the_groups_that_the_joined_rows_give(forms: tuple[str, ...], seed: int) -> None:
     chance = Random(seed)
     view, tables = drawn_view(chance, forms)

@@ -24,13 +24,12 @@ from joingraph.aggregates.registry import aggregate
 from joingraph.aggregates.sums import Kind, Linear
 from joingraph.expressions.tree import Expression, Literal
 from joingraph.expressions.types import FLOATS, INTEGERS, words_of
-from joingraph.plan.bags import Bag, at_home, bag_of, root_of
+from joingraph.plan.bags import Bag, at_home, bag_of, home_of, is_ordered, root_of
 from joingraph.plan.model import Plan, Slot
 from joingraph.sql.definition import Grouping, Use
 
-# Types whose words are their values; those whose words have their order; and decimals.
+# Types whose words are their values; and decimals.
 SUMMED = tuple(each for each in INTEGERS if each != pa.uint64())
-ORDERED = (*SUMMED, pa.bool_(), pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"))
 
 
 class Term(NamedTuple):
@@ -58,11 +57,15 @@ class Read(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The least or the greatest of a kept value, of which a side tells only that one."""
+    """The least or the greatest of a kept value, of which a side tells only that one.
+
+    The condition of a FILTER is kept by the same alias.
+    """
 
     slot: Slot
     type: pa.DataType
     is_greatest: bool
+    condition: Slot | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,14 +229,20 @@ def monomials_of(plan: Plan, grouping: Grouping, use: Use) -> list[tuple[Part, i
 
 def best_of(plan: Plan, grouping: Grouping, use: Use) -> Best | None:
     """Return the best value that an aggregate is; None: it is none, or of values without order."""
-    if use.asked.name not in ("MIN", "MAX") or use.condition is not None:
+    values = [output.value for output in grouping.joined.output]
+    if use.asked.name not in ("MIN", "MAX"):
         return None
-    value = grouping.joined.output[use.columns[0]].value
+    value = values[use.columns[0]]
     slot = slot_of(plan, value)
-    is_ordered = value.type in ORDERED or (
-        pa.types.is_decimal(value.type) and words_of(value.type) == 1
-    )
-    return Best(slot, value.type, use.asked.name == "MAX") if slot and is_ordered else None
+    if slot is None or not is_ordered(value.type) or words_of(value.type) > 1:
+        return None
+    condition = None
+    if use.condition is not None:
+        kept = slot_of(plan, values[use.condition])
+        condition = None if kept is None else home_of(plan, kept, slot.alias)
+        if condition is None:
+            return None
+    return Best(slot, value.type, use.asked.name == "MAX", condition)
 
 
 def kept_bag(plan: Plan, grouping: Grouping, use: Use) -> Bag | None:

@@ -1,6 +1,8 @@
 """Bags of the root's rows: each path that comes to a group adds its row there, or takes it away.
 
     set     + 5, + 5, + 7, - 5     sums hear of 5 and 7 when they come, and of 5 when the last goes
+    best    + 5, + 5, + 7, - 5     5
+    places  + 5, + 5, + 7, - 5     2 rows: 5, 7
 
 In: a bound row of the root, whose vector begins with the change of its paths.
 """
@@ -8,8 +10,9 @@ In: a bound row of the root, whose vector begins with the change of its paths.
 from __future__ import annotations
 
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.groups.bag_tree import B_KEY, change
+from joingraph.graph.compiled.groups.bag_tree import B_KEY, B_WORDS, at_rank, change, least, rank
 from joingraph.graph.compiled.machine.kernel import add128, kernel, ld, mul128, small, sto
+from joingraph.maintainers.compiled.bag_rows import read_row
 
 
 @kernel
@@ -18,49 +21,39 @@ def change_bags_of(st: int, gd: int, owner: int, states: int, paths: int) -> Non
     for number in range(ld(gd, f.G_BAGS)):
         bag = ld(gd, f.G_BAG_LIST) + number * (f.BAG_FIELDS * 8)
         tree = ld(bag, f.K_TREE)
-        if not is_wanted(st, bag) or not read_row(st, bag, tree + (B_KEY + 1) * 8):
+        if not read_row(st, ld(bag, f.K_ROW), tree + (B_KEY + 1) * 8):
             continue
         sto(tree, B_KEY, owner)
-        before = change(tree, paths)
-        flip = (before + paths != 0) - (before != 0)
-        if flip:
-            add_row(bag, states + ld(bag, f.K_AT) * 8, tree + (B_KEY + 1) * 8, flip)
-
-
-@small
-def is_wanted(st: int, bag: int) -> bool:
-    """True if a bag's condition is TRUE of a bound row."""
-    if ld(bag, f.K_IF_SOURCE) < 0:
-        return True
-    place = ld(st, f.SOURCES) + ld(bag, f.K_IF_SOURCE) * 16
-    return ld(ld(place, 0) + ld(bag, f.K_IF_WORD) * ld(place, 1), 0) == 1
-
-
-@small
-def read_row(st: int, bag: int, to: int) -> bool:
-    """Read a bag's row off a bound one; false if it is left out, as a value is NULL."""
-    for at in range(ld(bag, f.K_PART_COUNT)):
-        part = ld(bag, f.K_PARTS) + at * (f.PART_FIELDS * 8)
-        place = ld(st, f.SOURCES) + ld(part, f.X_SOURCE) * 16
-        base, step, test = ld(place, 0), ld(place, 1), ld(part, f.X_TEST)
-        if test >= 0 and ld(base + test * step, 0) == f.NULL_WORD:
-            if ld(part, f.X_SKIP):
-                return False
-            sto(to, at, ld(part, f.X_NULL))
+        before, to, kind = change(tree, paths), states + ld(bag, f.K_AT) * 8, ld(bag, f.K_KIND)
+        if kind == f.SET:
+            flip = (before + paths != 0) - (before != 0)
+            if flip:
+                add_row(bag, to, tree + (B_KEY + 1) * 8, flip)
+        elif kind == f.BEST:
+            entry = least(tree, owner)
+            sto(to, 0, entry != 0)
+            write_row(tree, to + 8, entry)
         else:
-            sto(to, at, changed_word(part, ld(base + ld(part, f.X_WORD) * step, 0)))
-    return True
+            sto(to, 0, ld(to, 0) + paths)
+            write_places(bag, tree, to, owner)
 
 
 @small
-def changed_word(part: int, word: int) -> int:
-    """Change a word so that equal values are one, in their order."""
-    if word == ld(part, f.X_ZERO):
-        word = 0
-    if word < 0:
-        word ^= ld(part, f.X_MASK)
-    word ^= ld(part, f.X_XOR)
-    return word - 1 if word > ld(part, f.X_HOLE) else word
+def write_row(tree: int, to: int, entry: int) -> None:
+    """Write the words of a row, or of none."""
+    for word in range(ld(tree, B_WORDS)):
+        sto(to, word, ld(entry, 1 + word) if entry else 0)
+
+
+@kernel
+def write_places(bag: int, tree: int, to: int, owner: int) -> None:
+    """Write the rows in those places of an owner's that decide."""
+    size, words = ld(to, 0), ld(tree, B_WORDS)
+    top = ld(bag, f.K_TOP) * (size + ld(bag, f.K_MORE)) + ld(bag, f.K_LESS)
+    first, start = top // ld(bag, f.K_BOTTOM), rank(tree, owner)
+    for at in range(ld(bag, f.K_COUNT)):
+        place = start + min(max(first + at, 0), size - 1)
+        write_row(tree, to + (1 + at * words) * 8, at_rank(tree, place) if size else 0)
 
 
 @kernel

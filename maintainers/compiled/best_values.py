@@ -18,6 +18,7 @@ from joingraph.graph.compiled.entries import bound, identity_at, link_of
 from joingraph.graph.compiled.groups.bag_tree import change_word, least
 from joingraph.graph.compiled.machine.kernel import kernel, ld, small, sto
 from joingraph.graph.compiled.vertex_table import identity_of
+from joingraph.maintainers.compiled.bag_rows import read_row
 
 
 @small
@@ -44,11 +45,8 @@ def value_at(st: int, best: int) -> int:
         told = ld(best, f.C_TELL)
         ln = link_of(ld(told, f.N_ALIAS), ld(told, f.N_LINK))
         return told_best(told, bound(st, ln), ld(best, f.C_PLACE))
-    place = ld(st, f.SOURCES) + ld(best, f.C_SOURCE) * 16
-    word = ld(ld(place, 0) + ld(best, f.C_WORD) * ld(place, 1), 0)
     own = best + f.C_TELL * 8
-    sto(own, 0, not (ld(best, f.C_NULLABLE) and word == f.NULL_WORD))
-    sto(own, 1, word ^ ld(best, f.C_FLIP))
+    sto(own, 0, read_row(st, ld(best, f.C_ROW), own + 8))
     return own
 
 

@@ -6,14 +6,16 @@ sums      3, 12, 3     ->     COUNT(*) 3, SUM(n) 12          NULL where no value
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from joingraph.aggregates.contract import Aggregate
 from joingraph.aggregates.distinct import Distinct
 from joingraph.aggregates.exact import DOUBLE_BITS
 from joingraph.aggregates.sums import Linear
@@ -21,8 +23,10 @@ from joingraph.expressions.texts import Numbers
 from joingraph.expressions.tree import Column, Expression
 from joingraph.expressions.types import words_of
 from joingraph.expressions.words import Word, normal, to_words
+from joingraph.generators.compiled.reads.bag_results import BagRows
 from joingraph.generators.groups import At, Groups, Shown, Values
 from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.groups.bag_layout import kept_of, words_back
 from joingraph.graph.compiled.groups.group_layout import BEST_WORDS
 from joingraph.graph.compiled.groups.group_memory import GroupMemory
 from joingraph.graph.compiled.memory.reserved import Words
@@ -163,20 +167,24 @@ class GroupTable:
         """Return a best value of groups; a group without any has NULL."""
         best = self.memory.messages.bests[number]
         place = sum(self.memory.at.sizes) + BEST_WORDS * number
-        flip = -1 if best.is_greatest else 0
-        words = np.where(states[:, place] != 0, states[:, place + 1] ^ flip, f.NULL_WORD)
+        (words,) = words_back(kept_of(best), [states[:, place + 1]])
+        words = np.where(states[:, place] != 0, words, f.NULL_WORD)
         return from_words([words], best.type, self.interner)
 
     def of_bag(self, at: int, some: Some) -> pa.Array:
         """Return an aggregate of groups that bags decide."""
         layout = self.memory.at
-        bag = layout.messages.bags.index(self.reads[at])
-        first = layout.bags_at + sum(each.state_words for each in layout.bags[:bag])
-        sums, sizes = list[Words](), layout.bags[bag].sizes
-        for size in sizes:
-            sums.append(number(some.sums[:, first : first + size]))
-            first += size
-        return self.result(at, some, sums)
+        place = layout.messages.bags.index(self.reads[at])
+        first = layout.bags_at + sum(each.state_words for each in layout.bags[:place])
+        bag = layout.bags[place]
+        states = some.sums[:, first : first + bag.state_words]
+        rows = BagRows(bag, self.interner)
+        if bag.bag.kind == "best":
+            return rows.best(states)
+        if bag.bag.kind == "places":
+            return self.each_result(at, some, rows.places(states))
+        ends = np.cumsum([0, *bag.sizes])
+        return self.result(at, some, [number(states[:, a:b]) for a, b in pairwise(ends)])
 
     def numbers(self, sums: Words) -> list[Words]:
         """Return each sum of groups: as words if all of them fit, else as objects."""
@@ -188,13 +196,21 @@ class GroupTable:
 
     def result(self, at: int, some: Some, sums: Sequence[Words]) -> pa.Array:
         """Return an aggregate of groups; name one whose value its type does not hold."""
-        use, aggregate = self.grouping.uses[at], self.plain.aggregates[at]
-        aggregate = aggregate.of_set if isinstance(aggregate, Distinct) else aggregate
+        aggregate = self.aggregate(at)
         assert isinstance(aggregate, Linear), "only these are sums"
         if aggregate.by_column is not None and all(each.dtype == np.int64 for each in sums):
             return aggregate.by_column(sums)
-        found: list[object] = []
-        for row, state in enumerate(zip(*(each.tolist() for each in sums), strict=True)):
+        return self.each_result(at, some, zip(*(each.tolist() for each in sums), strict=True))
+
+    def aggregate(self, at: int) -> Aggregate:
+        """Return an aggregate; one over a set is given what is in the set."""
+        found = self.plain.aggregates[at]
+        return found.of_set if isinstance(found, Distinct) else found
+
+    def each_result(self, at: int, some: Some, states: Iterable[Any]) -> pa.Array:
+        """Return an aggregate of each group, by its state."""
+        use, aggregate, found = self.grouping.uses[at], self.aggregate(at), list[object]()
+        for row, state in enumerate(states):
             try:
                 found.append(aggregate.result(state))
             except (OverflowError, ZeroDivisionError):

@@ -43,6 +43,7 @@ from joingraph.graph.compiled.memory.state import GraphMemory
 from joingraph.graph.compiled.op_rows import came, rows_of
 from joingraph.maintainers.compiled.groups import end_batch
 from joingraph.maintainers.compiled.messages import make_groups
+from joingraph.plan.bags import share_bits
 from joingraph.plan.messages import Messages
 from joingraph.plan.model import Plan
 from joingraph.reads.expire import Conditions
@@ -154,14 +155,18 @@ class TellingEngine(CompiledEngine):
 
     def make_anew(self, at: GroupLayout) -> None:
         """Make the groups of all rows, which lie so; none are known."""
-        self.groups = made = GroupMemory(at, self.memory)
+        self.groups = made = GroupMemory(at, self.memory, self.interner.descriptor.address)
         made.make_filled()
         tells = np.array(made.tells_in_order(), np.int64)
         make_groups(self.memory.st, made.gd, tells, *made.root_meet())
 
     def _fed(self, entries: Sequence[Entry]) -> Feed:
         """Filter a batch, and look whether sums can be kept over it; nothing is changed yet."""
+        is_known = bool(self.memory.words[f.GROUPS])
         feed = super()._fed(entries)
+        if is_known and not self.memory.words[f.GROUPS]:  # texts were forgotten
+            self.know_groups(feed.rows)
+            self.make_room(feed.rows)
         if self.memory.words[f.GROUPS]:
             for alias in self.bits.aliases():
                 with lent(*feed.matrices):
@@ -180,11 +185,17 @@ class TellingEngine(CompiledEngine):
         fits = are_words or self._fits(NARROW_BITS, self.bits.of_values(), ops)
         return fits and self.table.always_answers
 
+    def _sweep_now(self) -> None:
+        """Forget texts that no row has, and groups whose bags' nodes may name some."""
+        super()._sweep_now()
+        if self.groups is not None and self.groups.at.orders_texts:
+            self.forget_groups()
+
     def _check_bits(self, ops: int) -> None:
         """Raise TooWideError if sums might wrap after so many ops."""
         if not self._fits(WIDE_BITS, self.bits.of_values(), ops):
             raise TooWideError
-        if self.messages.bags and not self._fits(NARROW_BITS, 0, ops):
+        if self.messages.bags and not self._fits(NARROW_BITS, share_bits(self.messages.bags), ops):
             raise TooWideError  # a row of a bag has a count of one word
 
     def _fits(self, most: int, values: int, ops: int) -> bool:
@@ -283,7 +294,11 @@ class TellingEngine(CompiledEngine):
         if not noted.always_answer:
             with nothing_applied():
                 assert noted.each, "rows are made now, as they may fail"
-        return noted.changes(), noted.net
+        changes = noted.changes()
+        if table.memory.at.orders_texts:  # which may be forgotten later
+            net = noted.net(changes)
+            return changes, lambda _: net
+        return changes, noted.net
 
     def _end(self, work: Any, ops: Words, matrices: tuple[Words, ...]) -> None:
         """End a batch, and free the groups that it has emptied."""

@@ -140,10 +140,9 @@ N_ALIAS, N_PARTS, N_SIZES, N_WORDS, N_LINK, N_MEET, N_BLOCK = 0, 1, 2, 3, 4, 5, 
 N_OWN, N_TERMS, N_BELOW, N_BELOWS, N_PICKS, N_VECTOR, N_NUMBERED = 7, 8, 9, 10, 11, 12, 13
 N_CARRIED, N_BESTS, N_BEST_AT, N_OLD = 14, 15, 16, 17  # best values, where they lie in a block
 TELL_WORDS = 18
-# best: its bag; its own place on the row, or the alias below that tells it, and which of its
-C_TREE, C_NUMBER, C_IS_OWN, C_SOURCE, C_WORD, C_NULLABLE, C_FLIP = 0, 1, 2, 3, 4, 5, 6
-C_TELL, C_PLACE = 7, 8
-BEST_FIELDS = 9
+# best: its bag; its own row there, or the alias below that tells it, and which of its
+C_TREE, C_NUMBER, C_IS_OWN, C_ROW, C_TELL, C_PLACE = 0, 1, 2, 3, 4, 5
+BEST_FIELDS = 6
 # meet: a vertex' parts, the aliases that tell them, the alias above (0: the vertex is the root)
 M_PARTS, M_SIZES, M_SIDES, M_SIDE_COUNT, M_PICKS = 0, 1, 2, 3, 4
 M_TOP, M_TOP_LINK, M_VECTOR = 5, 6, 7
@@ -155,12 +154,15 @@ SIZE_WORDS = 2
 T_KIND, T_SOURCE, T_WORD, T_NULLABLE, T_OPERAND = 0, 1, 2, 3, 4
 TERM_WORDS = 5
 VALUE, WIDE_VALUE, KNOWN, EQUAL, DOUBLE, REAL, TRUE = 0, 1, 2, 3, 4, 5, 6
-# bag: what it is for, its tree, where its words lie in a group's state; the words of a row, and
-# the one that must be TRUE (source -1: none); of a set the sums over its rows
-K_KIND, K_TREE, K_AT, K_PARTS, K_PART_COUNT, K_IF_SOURCE, K_IF_WORD = 0, 1, 2, 3, 4, 5, 6
-K_SUMS, K_SIZES, K_FACTORS, K_ENDS, K_VECTOR = 7, 8, 9, 10, 11
-BAG_FIELDS = 12
-SET = 0
+# bag: what it is for, its tree and rows, where its words lie in a group's state; of a set the sums
+# over its rows
+K_KIND, K_TREE, K_AT, K_ROW = 0, 1, 2, 3
+K_SUMS, K_SIZES, K_FACTORS, K_ENDS, K_VECTOR = 4, 5, 6, 7, 8
+K_TOP, K_BOTTOM, K_MORE, K_LESS, K_COUNT = 4, 5, 6, 7, 8  # of places (aggregates/bags/)
+BAG_FIELDS = 9
+# row of a bag: its parts, how many, and the word that must be TRUE (source -1: none must)
+R_PARTS, R_PART_COUNT, R_IF_SOURCE, R_IF_WORD = 0, 1, 2, 3
+SET, BEST, PLACES = 0, 1, 2
 # part of a bag's row: where the word lies, where the one that tells NULL (-1: none does), whether
 # a row is left out then; what stands for NULL; the word that is made 0; what is changed of those
 # below zero, and of all; those above the hole move down by one

@@ -1,30 +1,89 @@
 """How the rows of a bag lie as words, and what a group's state has of them.
 
 row     x, y  ->  | x's word | y's low word | y's high word |       each described by itself
-state   of a set  | sums over its different rows |
+    state   of a set  | sums over its different rows |
+            best      | is there a row | its words |
+            places    | how many rows | the words of some |
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from joingraph.aggregates.sums import Monomial
+from joingraph.expressions.texts import is_text
 from joingraph.expressions.types import words_of
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.groups.bag_tree import NUMBER
+from joingraph.graph.compiled.groups.bag_tree import NUMBER, TEXT, TEXT_DOWN
+from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.plan.bags import Bag, Kept
-from joingraph.plan.messages import Part, product
+from joingraph.plan.messages import Best, Part, product
 from joingraph.plan.model import Slot
 
 ZEROS = {pa.float32(): f.NEGATIVE_ZERO_32, pa.float64(): f.NEGATIVE_ZERO_64}
-MOST_WORD = (1 << 63) - 1
-KINDS = {"set": f.SET}
+MASKS = {pa.float32(): (1 << 31) - 1, pa.float64(): (1 << 63) - 1}
+LEAST_WORD, MOST_WORD = -1 << 63, (1 << 63) - 1
+KINDS = {"set": f.SET, "best": f.BEST, "places": f.PLACES}
 
 Places = Callable[[Slot], list[tuple[int, int]]]
+
+
+class Change(NamedTuple):
+    """What makes a word of a value one whose order is the value's, and what stands for NULL."""
+
+    null: int = f.NULL_WORD
+    mask: int = 0
+    xor: int = 0
+    hole: int = MOST_WORD
+
+
+def changes(column: Kept) -> list[Change]:
+    """Return what changes each word of a value."""
+    if column.order == "none" or is_text(column.type):
+        return [Change()] * words_of(column.type)
+    mask, down = MASKS.get(column.type, 0), -(column.order == "down")
+    first = (LEAST_WORD if column.type == pa.uint64() else 0) ^ down
+    hole = f.NULL_WORD ^ mask ^ first
+    leading = Change(MOST_WORD, mask, first, MOST_WORD if column.skips_null else hole)
+    return [leading, *[Change(xor=LEAST_WORD ^ down)] * (words_of(column.type) - 1)]
+
+
+def kept_of(best: Best) -> Kept:
+    """Return a best value as one of a bag."""
+    order: Literal["up", "down"] = "down" if best.is_greatest else "up"
+    return Kept(best.slot, best.type, is_one_zero=True, order=order, skips_null=True)
+
+
+def text_order(column: Kept) -> int:
+    """Return how the words of a value compare."""
+    if column.order == "none" or not is_text(column.type):
+        return NUMBER
+    return TEXT if column.order == "up" else TEXT_DOWN
+
+
+def in_order(column: Kept, words: Sequence[Any]) -> list[Any]:
+    """Put the words of a value in the order in which they decide, or back again."""
+    return [*words] if column.order == "none" else [*reversed(words)]
+
+
+def words_back(column: Kept, words: Sequence[Words]) -> list[Words]:
+    """Return the words of a value as columns have them, from those in bags."""
+    found, known = list[Words](), changes(column)
+    leading = -1 if column.order == "none" else 0
+    is_null = words[leading] == known[leading].null
+    is_null &= not column.skips_null and column.slot.vertex is None
+    for word, change in zip(words, known, strict=True):
+        is_moved = (word >= change.hole) & (word != MOST_WORD)
+        back = np.where(is_moved, word + 1, word) ^ change.xor
+        back = np.where(back < 0, back ^ change.mask, back)
+        found.append(np.where(is_null, f.NULL_WORD, back))
+    return in_order(column, found)
 
 
 @dataclass(frozen=True)
@@ -40,18 +99,25 @@ class BagLayout:
         return [part for column in self.bag.columns for part in self.parts_of(column)]
 
     def parts_of(self, column: Kept) -> Iterator[list[int]]:
-        """Describe the words of a value."""
+        """Describe the words of a value; the high one of two decides first."""
         places = self.places(column.slot)
         _, last = places[-1]
         test = last if column.slot.vertex is None else -1
         zero = ZEROS.get(column.type, 0) if column.is_one_zero else 0
-        for source, word in places:
-            yield [source, word, test, 0, f.NULL_WORD, zero, 0, 0, MOST_WORD]
+        for (source, word), change in zip(in_order(column, places), changes(column), strict=True):
+            row = [source, word, test, int(column.skips_null)]
+            yield [*row, change.null, zero, change.mask, change.xor, change.hole]
+
+    @property
+    def condition(self) -> tuple[int, int]:
+        """Where the word lies that must be TRUE."""
+        return (-1, 0) if self.bag.condition is None else self.places(self.bag.condition)[0]
 
     @property
     def orders(self) -> list[int]:
         """How each word of a row compares."""
-        return [NUMBER] * len(self.parts)
+        kinds = [(column, text_order(column)) for column in self.bag.columns]
+        return [kind for column, kind in kinds for _ in range(words_of(column.type))]
 
     @cached_property
     def starts(self) -> list[int]:
@@ -86,7 +152,19 @@ class BagLayout:
     @property
     def state_words(self) -> int:
         """The words that a group's state has of it."""
-        return sum(self.sizes)
+        if self.bag.kind == "set":
+            return sum(self.sizes)
+        return 1 + self.rows_told * len(self.parts)
+
+    @property
+    def rows_told(self) -> int:
+        """How many of its rows a group's state has."""
+        return 1 if self.bag.places is None else self.bag.places.values
+
+    @property
+    def is_weighed(self) -> bool:
+        """True if rows are found by their places."""
+        return self.bag.kind == "places"
 
 
 def is_value(kind: str) -> bool:

@@ -15,11 +15,12 @@ from functools import cached_property
 import pyarrow as pa
 
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.groups.bag_layout import BagLayout
-from joingraph.graph.compiled.groups.bag_tree import entry_words
+from joingraph.graph.compiled.groups.bag_layout import BagLayout, kept_of
+from joingraph.graph.compiled.groups.bag_tree import NUMBER, entry_words
 from joingraph.graph.compiled.groups.windows import Windows
 from joingraph.graph.compiled.layout import Layout, slot_words
-from joingraph.plan.messages import PATHS, Messages, Part
+from joingraph.plan.bags import Bag
+from joingraph.plan.messages import PATHS, Best, Messages, Part
 from joingraph.plan.model import Plan, Slot
 
 BEST_WORDS = 2  # of a best value: whether there is one, and its word
@@ -76,10 +77,20 @@ class GroupLayout:
         """The bags: by alias, and which of the best values it tells."""
         return [(alias, best) for alias, of in enumerate(self.messages.carried) for best in of]
 
+    def best_row(self, best: Best) -> BagLayout:
+        """Return the layout of the bags of a best value: the least of their words is the best."""
+        return BagLayout(Bag("best", (kept_of(best),), best.condition), self.places)
+
+    @property
+    def orders_texts(self) -> bool:
+        """True if notes and the nodes of bags may name texts that no row has any more."""
+        rows = [*map(self.best_row, self.messages.bests), *self.bags]
+        return any(order != NUMBER for row in rows for order in row.orders)
+
     @property
     def bag_entries(self) -> list[int]:
         """The words of an entry in the tree of each bag."""
-        return [entry_words(len(bag.parts), weighed=False) for bag in self.bags]
+        return [entry_words(len(bag.parts), weighed=bag.is_weighed) for bag in self.bags]
 
     @property
     def tree_count(self) -> int:

@@ -22,7 +22,6 @@ from joingraph.graph.compiled.groups.bag_tree import (
     B_NEXT,
     B_NODES,
     NODE_WORDS,
-    NUMBER,
     TREE_WORDS,
     entry_words,
     most_nodes,
@@ -46,13 +45,16 @@ OWN_REGIONS = 4  # records, index, notes, groups that may be empty; then a block
 
 
 class GroupMemory(RecordTable):
-    """The groups of one view over the memory of its joined rows; kernels take `gd`."""
+    """The groups of one view over the memory of its joined rows; kernels take `gd`.
 
-    def __init__(self, at: GroupLayout, memory: GraphMemory) -> None:
+    `texts` is the address of the string pool's descriptor.
+    """
+
+    def __init__(self, at: GroupLayout, memory: GraphMemory, texts: int) -> None:
         self.at, self.messages, self.memory = at, at.messages, memory
-        size = len(Description(at, memory, 0).words)
+        size = len(Description(at, memory, 0, texts).words)
         self.description = reserve(size)
-        self.description.words[:size] = Description(at, memory, self.gd).words
+        self.description.words[:size] = Description(at, memory, self.gd, texts).words
         most = [RECORD_WORDS, INDEX_WORDS, HEAP_WORDS, RECORD_WORDS]
         others = [RECORD_WORDS] * (len(at.kept) + at.tree_count)
         super().__init__(len(at.keys), at.stride, [*most, *others])
@@ -198,14 +200,14 @@ class GroupMemory(RecordTable):
 class Description:
     """The words that tell kernels who tells whom, for a place where they will lie."""
 
-    def __init__(self, at: GroupLayout, memory: GraphMemory, base: int) -> None:
+    def __init__(self, at: GroupLayout, memory: GraphMemory, base: int, texts: int) -> None:
         self.at, self.memory, self.base, self.messages = at, memory, base, at.messages
         tells, meets = self.messages.tells, self.messages.meets
         self.words = [0] * at.first_tree
-        for _ in at.trees:
-            self.add(tree_words([NUMBER], 0))
+        for _, best in at.trees:
+            self.add(tree_words(at.best_row(self.messages.bests[best]).orders, texts))
         for bag in at.bags:
-            self.add(tree_words(bag.orders, 0))
+            self.add(tree_words(bag.orders, texts, weighed=bag.is_weighed))
         fields = {
             f.G_WORDS: at.words,
             f.G_PARTS: len(at.sizes),
@@ -269,7 +271,7 @@ class Description:
             f.N_BEST_AT: sum(sizes),
             f.N_CARRIED: len(self.messages.carried[number]),
             f.N_BESTS: self.add(
-                word for of in self.messages.carried[number] for word in self.best(number, of)
+                [word for of in self.messages.carried[number] for word in self.best(number, of)]
             ),
             f.N_OLD: self.add([0] * (BEST_WORDS * len(self.messages.carried[number]))),
             f.N_NUMBERED: int(memory.layout.aliases[number].is_numbered),
@@ -304,11 +306,8 @@ class Description:
         best, messages = self.messages.bests[number], self.messages
         tree = self.at.trees.index((alias, number))
         address = self.base + 8 * (self.at.first_tree + tree * TREE_WORDS)
-        flip = -1 if best.is_greatest else 0
         if best.slot.alias == alias:
-            ((source, word),) = self.at.places(best.slot)
-            nullable = int(best.slot.vertex is None)
-            return [address, number, 1, source, word, nullable, flip, 0, 0]
+            return [address, number, 1, self.row(self.at.best_row(best)), 0, 0]
         below = (vertex for vertex, meet in enumerate(messages.meets) if meet.top == alias)
         (side,) = (
             each
@@ -317,29 +316,28 @@ class Description:
             if number in messages.carried[each]
         )
         place = messages.carried[side].index(number)
-        return [address, number, 0, 0, 0, 0, 0, self.tell_at(side), place]
+        return [address, number, 0, 0, self.tell_at(side), place]
+
+    def row(self, bag: BagLayout) -> int:
+        """Describe the rows of a bag; gives where."""
+        parts = self.add([word for part in bag.parts for word in part])
+        return self.add([parts, len(bag.parts), *bag.condition])
 
     def bag(self, bag: BagLayout) -> list[int]:
         """Describe a bag."""
         number = self.at.bags.index(bag)
         before = self.at.bags[:number]
         tree = self.at.first_tree + (len(self.at.trees) + number) * TREE_WORDS
-        condition = [(-1, 0)] if bag.bag.condition is None else self.at.places(bag.bag.condition)
+        at = self.at.bags_at + sum(each.state_words for each in before)
+        rest = bag.bag.places or self.sums(bag)
+        return [bag.kind, self.base + 8 * tree, at, self.row(bag), *rest]
+
+    def sums(self, bag: BagLayout) -> list[int]:
+        """Describe what is added over the rows of a set."""
         factors = [bag.factors(monomial) for monomial in bag.bag.monomials]
-        start = self.add(word for of in factors for word in of)
-        return [
-            bag.kind,
-            self.base + 8 * tree,
-            self.at.bags_at + sum(each.state_words for each in before),
-            self.add(word for part in bag.parts for word in part),
-            len(bag.parts),
-            *condition[0],
-            len(factors),
-            self.add(bag.sizes),
-            start,
-            self.add(start + 8 * sum(map(len, factors[: at + 1])) for at in range(len(factors))),
-            self.add([0, 0]),
-        ]
+        start = self.add([word for of in factors for word in of])
+        ends = [start + 8 * sum(map(len, factors[: at + 1])) for at in range(len(factors))]
+        return [len(factors), self.add(bag.sizes), start, self.add(ends), self.add([0, 0])]
 
     def describe_meet(self, number: int) -> None:
         """Write what a vertex is told."""

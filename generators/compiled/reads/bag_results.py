@@ -1,0 +1,56 @@
+"""What bags make aggregates show: the words of a group's state -> a column, many groups at once.
+
+best      | 1 | 5 |              ->   5, or NULL where no row is there
+places    | 4 | 2 | 3 |          ->   of 4 rows the two in the middle are 2 and 3: 2.5
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from joingraph.aggregates.contract import Row
+from joingraph.expressions.python_values import python_values
+from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.groups.bag_layout import BagLayout, words_back
+from joingraph.graph.compiled.memory.reserved import Words
+from joingraph.graph.compiled.values.string_pool import Interner
+from joingraph.graph.compiled.values.words import from_words
+
+
+class BagRows:
+    """Reads the rows of a bag, which lie as words one beside the other."""
+
+    def __init__(self, layout: BagLayout, interner: Interner) -> None:
+        self.layout, self.interner = layout, interner
+        self.columns = layout.bag.columns
+
+    def best(self, states: Words) -> pa.Array:
+        """Return what the first row of each bag shows: its last value."""
+        return self.column(states[:, 1:], len(self.columns) - 1, states[:, 0] != 0)
+
+    def places(self, states: Words) -> list[dict[int, tuple[Row, int]]]:
+        """Return a bag of as many rows as each has, of which those are right that decide."""
+        places, width = self.layout.bag.places, len(self.layout.parts)
+        assert places is not None, "of such a bag"
+        starts = range(1, states.shape[1], width)
+        rows = [self.rows(states[:, start : start + width]) for start in starts]
+        counted = zip(states[:, 0].tolist(), zip(*rows, strict=True), strict=True)
+        return [dict(enumerate(places.rows(size, of))) for size, of in counted]
+
+    def rows(self, words: Words) -> list[Row]:
+        """Return rows as values."""
+        every = np.ones(len(words), bool)
+        columns = [self.column(words, at, every) for at in range(len(self.columns))]
+        return list(zip(*map(python_values, columns), strict=True))
+
+    def column(self, words: Words, at: int, is_there: Any) -> pa.Array:
+        """Return a value of rows, NULL where none is there."""
+        kept, start = self.columns[at], self.layout.starts[at]
+        end = start + len(list(self.layout.parts_of(kept)))
+        found = words_back(kept, [words[:, word] for word in range(start, end)])
+        shown: Sequence[Words] = [np.where(is_there, each, f.NULL_WORD) for each in found]
+        return from_words(shown, kept.type, self.interner)

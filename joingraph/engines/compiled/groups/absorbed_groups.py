@@ -18,10 +18,11 @@ from joingraph.expressions import texts
 from joingraph.generators.compiled.reads.group_diffs import GroupDiffs
 from joingraph.generators.compiled.reads.group_table import GroupTable
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.groups.bag_tree import B_ENTRIES, MOST_LEVELS, NODE_WORDS
+from joingraph.graph.compiled.groups.bag_tree import B_ENTRIES
 from joingraph.graph.compiled.groups.group_layout import GroupLayout
 from joingraph.graph.compiled.groups.group_memory import NOTES, GroupMemory
 from joingraph.graph.compiled.groups.sum_bits import SumBits
+from joingraph.graph.compiled.groups.windows import Windows
 from joingraph.graph.compiled.layout import lay_out
 from joingraph.graph.compiled.memory.path_blocks import Paths
 from joingraph.graph.compiled.memory.path_blocks import joined as put_together
@@ -42,8 +43,15 @@ SUM_BITS = 126  # of sums that surely do not wrap
 FEWEST_BYTES = 4 << 20  # of texts that came, before it is looked which are left
 
 
-class CannotAbsorb(Exception):
-    """Sums may need more bits than are kept, or a value has no word."""
+class OutgrownError(Exception):
+    """Sums may need more bits than are kept, or a value has no word.
+
+    With some windows of floats these groups can be made anew; with None they cannot.
+    """
+
+    def __init__(self, windows: Windows | None) -> None:
+        super().__init__()
+        self.windows = windows
 
 
 class JoinedMemory(GroupMemory):
@@ -53,21 +61,21 @@ class JoinedMemory(GroupMemory):
         """Bound how many groups there are while the next ops are carried out."""
         return int(self.state[f.V_NEXT]) + ops + 1
 
-    def tree_bytes(self, alias: int, ops: int) -> int:
-        """Bound the bytes of the nodes of bags: at worst each has one entry."""
-        entries = max(int(self.tree(place)[B_ENTRIES]) for place in range(len(self.at.trees)))
-        return 8 * NODE_WORDS * (entries + ops + MOST_LEVELS)
+    def most_entries(self, place: int, alias: int, ops: int) -> int:
+        """Bound the entries of a tree, after so many ops."""
+        return int(self.tree(place)[B_ENTRIES]) + ops
 
 
 class AbsorbedGroups(GroupTable):
     """The groups of one view, and what brings its joined rows to them."""
 
-    def __init__(self, definition: Definition, joined: JoinedPlan) -> None:
+    def __init__(self, definition: Definition, joined: JoinedPlan, windows: Windows) -> None:
         plan, messages = joined
-        layout = lay_out(plan, exact=False)
+        layout, interner = lay_out(plan, exact=False), Interner()
+        at = GroupLayout(plan, layout, messages, wide=True, windows=windows)
         self.graph = GraphMemory(layout, f.NONE)
-        memory = JoinedMemory(GroupLayout(plan, layout, messages, wide=True), self.graph)
-        super().__init__(definition, memory, Interner())
+        memory = JoinedMemory(at, self.graph, interner.descriptor.address)
+        super().__init__(definition, memory, interner)
         self.bits = SumBits(plan, messages, self.graph)
         self.rows = self.kept_bytes = 0
         memory.make_filled()
@@ -127,16 +135,18 @@ class AbsorbedGroups(GroupTable):
                 for piece in texts.pieces(rows)
             ]
         except LimitError:
-            raise CannotAbsorb from None
+            raise OutgrownError(None) from None
         return found[0] if len(found) == 1 else np.concatenate(found)
 
     def check_bits(self, matrix: Words, times: Words) -> None:
-        """Count joined rows, and raise CannotAbsorb if sums over them might wrap."""
+        """Count joined rows, and raise OutgrownError if sums over them might wrap."""
         self.bits.note(0, matrix)
-        most = int(np.abs(times).max(initial=0))
-        self.rows += most * len(times)
+        self.rows += int(np.abs(times).max(initial=0)) * len(times)
         if self.bits.of_values() + self.rows.bit_length() > SUM_BITS:
-            raise CannotAbsorb
+            raise OutgrownError(None)
+        seen = Windows(self.bits.windows, self.bits.of, self.rows.bit_length())
+        if not self.memory.at.windows.hold(seen, self.bits.floats):
+            raise OutgrownError(seen.spared())
 
     def made(self) -> None:
         """Note that all rows there are were added."""

@@ -79,7 +79,7 @@ class GroupRoom(Room):
         after, root = self.sizes(self.layouts(len(ops))), made.messages.root
         keys = fresh[made.messages.root_vertex] if root is None else rows[root]
         counts = np.bincount(ops[:, f.O_ALIAS], minlength=len(rows)).tolist()
-        moved = {alias: after.moves(alias, counts, lists) for alias, _ in after.at.trees}
+        moved = {alias: after.moves(alias, counts, lists) for alias, _ in after.at.holders}
         return max(0, after.bytes(keys, fresh, moved) - self.sizes(made.at).held())
 
     def brought(self, ops: Words) -> list[int]:
@@ -101,7 +101,7 @@ class GroupRoom(Room):
         if root is not None and at.keys:
             rows = (self.walker.row_words(each, root) for each in self.starts.everyone(root))
             keys = len(self.keys(rows))
-        moved = {alias: int(self.memory.alias(alias)[f.A_ROWS]) for alias, _ in at.trees}
+        moved = {alias: int(self.memory.alias(alias)[f.A_ROWS]) for alias, _ in at.holders}
         held = super().held()
         more = sizes.bytes(keys, [0] * len(self.walker.layout.vertices), moved)
         if held + more > self.limit:

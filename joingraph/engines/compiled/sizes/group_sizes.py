@@ -19,9 +19,9 @@ from joingraph.graph.compiled.groups.bag_tree import (
     B_ENTRIES,
     B_HEIGHT,
     B_NEXT,
-    MOST_ENTRIES,
     NODE_WORDS,
     count_free_nodes,
+    most_entries,
 )
 from joingraph.graph.compiled.groups.group_layout import GroupLayout
 from joingraph.graph.compiled.groups.group_memory import GroupMemory
@@ -31,7 +31,6 @@ from joingraph.graph.compiled.memory.state import GraphMemory
 from joingraph.graph.compiled.memory.tables import grown, slots_of
 from joingraph.graph.compiled.vertex_table import FIRST_INDEX
 
-HALF = MOST_ENTRIES // 2
 Longest = Callable[[int, Link], int]  # of an alias' lists at one of its vertices
 
 
@@ -54,7 +53,7 @@ class GroupSizes:
         )
         nodes = (
             self.nodes(place, alias, moved.get(alias, 0))
-            for place, (alias, _) in enumerate(self.at.trees)
+            for place, (alias, _) in enumerate(self.at.holders)
         )
         return self.of_groups(self.groups(keys)) + told + WORD * NODE_WORDS * sum(nodes)
 
@@ -86,9 +85,11 @@ class GroupSizes:
         entries, nodes, height = (0, 1, 0) if tree is None else shape_of(tree)
         if not moved:
             return nodes
-        leaves = min(moved, (entries * (MOST_ENTRIES - HALF) // MOST_ENTRIES + moved) // HALF + 1)
+        full = most_entries(self.at.holders[place][1])
+        half = full // 2
+        leaves = min(moved, (entries * (full - half) // full + moved) // half + 1)
         leaves = min(leaves, int(self.memory.alias(alias)[f.A_ROWS]) + moved)
-        above = min(leaves * (height + 1), (nodes + leaves) // (HALF - 1)) + 1
+        above = min(leaves * (height + 1), (nodes + leaves) // (half - 1)) + 1
         free = 0 if tree is None else count_free_nodes(tree.ctypes.data)
         return nodes + max(0, leaves + above - free)
 

@@ -93,6 +93,13 @@ class GroupLayout:
         return [entry_words(len(bag.parts), weighed=bag.is_weighed) for bag in self.bags]
 
     @property
+    def holders(self) -> list[tuple[int, int]]:
+        """The alias whose rows each tree holds, and the words of an entry."""
+        bests = [(alias, entry_words(1, weighed=False)) for alias, _ in self.trees]
+        root = self.messages.root
+        return bests + [(root, entry) for entry in self.bag_entries if root is not None]
+
+    @property
     def tree_count(self) -> int:
         """How many trees there are: of best values, then of bags."""
         return len(self.trees) + len(self.bag_entries)

@@ -23,7 +23,6 @@ from joingraph.graph.compiled.groups.bag_tree import (
     B_NODES,
     NODE_WORDS,
     TREE_WORDS,
-    entry_words,
     most_nodes,
     tree_words,
 )
@@ -40,7 +39,6 @@ NOTES = 1 << 14  # after which a block is taken, between two base diffs
 EQUALS = {"true": 1.0, "nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 # Columns that lie so far apart that their low addresses differ.
 ALIASING_BYTES, COLUMN_OFFSET = 1 << 12, 9 << 6
-BEST_ENTRY = entry_words(1, weighed=False)
 OWN_REGIONS = 4  # records, index, notes, groups that may be empty; then a block each kept side
 
 
@@ -118,7 +116,7 @@ class GroupMemory(RecordTable):
     def entries(self, place: int, keys: Sequence[tuple[int, ...]]) -> list[tuple[Any, ...]]:
         """Return what a tree holds; an owner that is a group is known by its key."""
         nodes = self.area.regions[OWN_REGIONS + len(self.at.kept) + place].words
-        alias = self.at.trees[place][0] if place < len(self.at.trees) else self.messages.root
+        alias, _ = self.at.holders[place]
         found = contents(self.tree(place), nodes)
         if alias != self.messages.root:
             return found
@@ -142,20 +140,15 @@ class GroupMemory(RecordTable):
             self.at.note_columns * (8 * (NOTES + most) + 2 * ALIASING_BYTES),
             8 * records,
             *blocks,
-            *(self.tree_bytes(alias, ops) for alias, _ in self.at.trees),
-            *(self.tree_bytes(self.root, ops, words) for words in self.at.bag_entries),
+            *(
+                8 * NODE_WORDS * most_nodes(self.most_entries(place, alias, ops), entry)
+                for place, (alias, entry) in enumerate(self.at.holders)
+            ),
         ]
 
-    @property
-    def root(self) -> int:
-        """The alias whose rows the groups' bags hold."""
-        assert self.messages.root is not None, "bags are of an alias' rows"
-        return self.messages.root
-
-    def tree_bytes(self, alias: int, ops: int, entry: int = BEST_ENTRY) -> int:
-        """Bound the bytes of the nodes of an alias' bags, whose entries have so many words."""
-        rows = int(self.memory.alias(alias)[f.A_ROWS]) + ops
-        return 8 * NODE_WORDS * most_nodes(rows, entry)
+    def most_entries(self, place: int, alias: int, ops: int) -> int:
+        """Bound the entries of a tree that holds an alias' rows, after so many ops."""
+        return int(self.memory.alias(alias)[f.A_ROWS]) + ops
 
     def tree(self, place: int) -> Words:
         """Return the words that describe a bag."""

@@ -15,26 +15,26 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Protocol
 
-import numpy as np
 import pyarrow as pa
 
 from joingraph.common.errors import CorruptGraph, DiffError, LimitError, ViewError
 from joingraph.common.progress import Progress
 from joingraph.engines.contract import Applied, Blocks, Engine, Ready
 from joingraph.engines.streaming import one_table
-from joingraph.expressions.evaluate import NoAnswer, evaluate, holds
+from joingraph.expressions.evaluate import NoAnswer, evaluate
 from joingraph.expressions.order import in_order
 from joingraph.expressions.python_values import python_value
 from joingraph.expressions.show import show
-from joingraph.expressions.texts import Numbers, blocks, take_rows
+from joingraph.expressions.texts import blocks, take_rows
 from joingraph.expressions.tree import Expression
 from joingraph.expressions.words import Word, from_words
 from joingraph.generators.deltas import DeltaMaker
-from joingraph.generators.groups import Groups, Key, Shown, Values
+from joingraph.generators.groups import Groups, Key, Shown, Values, some, surviving
 from joingraph.generators.reads.scan import BLOCK
 from joingraph.graph.blocks import Block
 from joingraph.reads.access_paths import AllGroups
 from joingraph.reads.expire import Conditions
+from joingraph.reads.group_keys import GroupsWay, choose_groups
 from joingraph.reads.requests import Reading
 from joingraph.reads.requests import Touched as Visited
 from joingraph.reads.row_lookup import Asked, ask, condition, of_joined, of_rows
@@ -281,12 +281,9 @@ class GroupingEngine:
 
     def read(self, reading: Reading, touched: Visited) -> Iterator[pa.RecordBatch]:
         """Read what is asked of the view."""
-        _, values, rows = self.groups_of(reading.conditions).all_shown()
+        _, values, rows = self.groups_of(reading.conditions).shown_by(self.way(reading))
         touched.projected_tuples += rows.num_rows
-        chosen = np.arange(rows.num_rows)
-        for test in reading.conditions:
-            known = some(values, chosen)
-            chosen = chosen[np.asarray(holds(test, known, len(chosen)), bool)]
+        chosen = surviving(reading.conditions, values, rows.num_rows)
         if reading.order and len(chosen):
             known = some(values, chosen)
             columns = [evaluate(each.value, known, len(chosen)) for each in reading.order]
@@ -294,9 +291,15 @@ class GroupingEngine:
         part, parts = reading.part
         return blocks(take_rows(rows, chosen[part::parts][: reading.limit]), BLOCK)
 
-    def way(self, reading: Reading) -> AllGroups:
-        """Read all groups, whatever is asked."""
-        return AllGroups(self.keep_groups)
+    def way(self, reading: Reading) -> GroupsWay:
+        """Choose at which groups a read looks."""
+        return self.way_to(reading.conditions)
+
+    def way_to(self, conditions: Sequence[Expression]) -> GroupsWay:
+        """Choose at which groups to look that may meet conditions."""
+        if not self.keep_groups:
+            return AllGroups(are_kept=False)
+        return choose_groups(self.grouping, conditions)
 
     def index(self, column: str) -> None:
         """Refuse: groups are found by their key."""
@@ -308,7 +311,8 @@ class GroupingEngine:
     def why(self, asked: Asked) -> list[tuple[Kept, ...]]:
         """Find the complete paths of a group of such values."""
         found = list[tuple[Kept, ...]]()
-        for key in self.groups_of(asked.conditions).keys_of(asked.words):
+        groups, way = self.groups_of(asked.conditions), self.way_to(asked.conditions)
+        for key in groups.keys_of(asked.words, way):
             for row in self.rows_of(key):
                 found += self.rows.why(row)
         return found
@@ -332,7 +336,8 @@ class GroupingEngine:
         keys = self.grouping.values[: self.grouping.keys]
         shown = {each.value: at for at, each in enumerate(self.definition.output)}
         if any(key not in shown for key in keys):
-            return [] if self.groups_of().keys_of(asked.words) else [NoGroup()]
+            way = self.way_to(asked.conditions)
+            return [] if self.groups_of().keys_of(asked.words, way) else [NoGroup()]
         key = tuple(asked.words[shown[each]] for each in keys)
         groups = self.groups_of(asked.conditions)
         values = groups.values_of(key)
@@ -379,8 +384,3 @@ def nothing_applied() -> Generator[None]:
         raise
     except DiffError as error:
         raise DiffError(f"{error}; nothing was applied") from None
-
-
-def some(values: Mapping[Expression, pa.Array], rows: Numbers) -> dict[Expression, pa.Array]:
-    """Take some of the rows of columns."""
-    return {name: column.take(pa.array(rows)) for name, column in values.items()}

@@ -23,8 +23,10 @@ from joingraph.expressions.texts import Numbers
 from joingraph.expressions.tree import Column, Expression
 from joingraph.expressions.types import words_of
 from joingraph.expressions.words import Word, normal, to_words
+from joingraph.expressions.words import from_words as words_to_arrow
 from joingraph.generators.compiled.reads.bag_results import BagRows
-from joingraph.generators.groups import At, Groups, Shown, Values
+from joingraph.generators.compiled.reads.find_values import find_in
+from joingraph.generators.groups import At, Groups, Shown, Values, surviving
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups.bag_layout import kept_of, words_back
 from joingraph.graph.compiled.groups.group_layout import BEST_WORDS
@@ -32,8 +34,11 @@ from joingraph.graph.compiled.groups.group_memory import GroupMemory
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.values.string_pool import Interner
 from joingraph.graph.compiled.values.words import from_words
+from joingraph.graph.compiled.values.words import to_words as to_graph_words
 from joingraph.plan.bags import Bag
 from joingraph.plan.messages import Part, Read
+from joingraph.reads.access_paths import AllGroups
+from joingraph.reads.group_keys import GroupsByKey, GroupsWay
 from joingraph.sql.definition import Definition
 
 Marks = npt.NDArray[np.bool_]
@@ -88,9 +93,41 @@ class GroupTable:
 
     def everyone(self) -> Some:
         """Return all groups that have a path; a whole view's one in any case."""
+        return self.some_by(AllGroups())
+
+    def some_by(self, way: GroupsWay) -> Some:
+        """Return the groups at which a read looks."""
         sums = self.sums
+        if isinstance(way, GroupsByKey):
+            numbers = self.numbers_of(way.keys)
+            numbers = numbers[self.is_there(sums[numbers])]
+            return Some(self.keys(numbers), sums[numbers])
         numbers = np.flatnonzero(self.is_there(sums))
-        return Some(self.keys(numbers), sums[numbers])
+        keys = self.keys(numbers)
+        if way.tests:
+            columns = dict[Expression, pa.Array](zip(self.grouping.values, keys, strict=False))
+            left = surviving(way.tests, columns, len(numbers))
+            keys, numbers = [each.take(pa.array(left)) for each in keys], numbers[left]
+        return Some(keys, sums[numbers])
+
+    def numbers_of(self, keys: Sequence[tuple[Word, ...]]) -> Words:
+        """Find groups by their keys; those that are not there are left out."""
+        found = list[Words]()
+        for place, slot in enumerate(self.memory.messages.keys):
+            column = words_to_arrow([key[place] for key in keys], slot.stored)
+            words = to_graph_words(column, self.interner, key=True)
+            if slot.vertex is None and column.null_count:
+                valid = np.asarray(column.is_valid())
+                words = [np.where(valid, each, f.NULL_WORD) for each in words]
+            found += words
+        rows = np.stack(found, axis=1) if found else np.zeros((len(keys), 1), np.int64)
+        numbers = find_in(self.memory.state, np.ascontiguousarray(rows))
+        there = np.flatnonzero(numbers >= 0)
+        # A NULL, and the value that stands for it, have the same word.
+        kept = self.key_words(Some(self.keys(numbers[there]), self.sums[numbers[there]]))
+        is_it = [keys[at] == key for at, key in zip(there.tolist(), kept, strict=True)]
+        same: Words = numbers[there[np.array(is_it, bool)]]
+        return same
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self.is_there(self.sums)))
@@ -111,7 +148,11 @@ class GroupTable:
 
     def all_shown(self) -> Shown:
         """Return what all groups show."""
-        return self.shown_some(self.everyone())
+        return self.shown_by(AllGroups())
+
+    def shown_by(self, way: GroupsWay) -> Shown:
+        """Return what the groups show at which a read looks."""
+        return self.shown_some(self.some_by(way))
 
     def shown(self, keys: Sequence[tuple[Word, ...]], values: Sequence[Values]) -> Shown:
         """Return what groups of such keys and aggregates show."""
@@ -223,9 +264,9 @@ class GroupTable:
         columns = [to_words(normal(each)) for each in some.keys]
         return list(zip(*columns, strict=True)) if columns else [()] * len(some.sums)
 
-    def keys_of(self, words: tuple[Word, ...]) -> list[tuple[Word, ...]]:
-        """Return the keys of the groups that show a row."""
-        some = self.everyone()
+    def keys_of(self, words: tuple[Word, ...], way: GroupsWay) -> list[tuple[Word, ...]]:
+        """Return the keys of the groups that show a row, of those at which a read looks."""
+        some = self.some_by(way)
         found = self.shown_some(some)
         marks = np.ones(found.rows.num_rows, bool)
         for column, word in zip(found.rows.columns, words, strict=True):
@@ -235,18 +276,10 @@ class GroupTable:
 
     def values_of(self, key: tuple[Word, ...]) -> Values | None:
         """Compute a group's aggregates; None if it is not there."""
-        some = self.of_key(key)
-        if some is None:
+        some = self.some_by(GroupsByKey((key,)))
+        if not len(some.sums):
             return None
         return tuple(each[0].as_py() for each in self.results(some))
-
-    def of_key(self, key: tuple[Word, ...]) -> Some | None:
-        """Find a group."""
-        some = self.everyone()
-        for at, known in enumerate(self.key_words(some)):
-            if known == key:
-                return only(some, np.array([at]))
-        return None
 
     def states(self) -> dict[tuple[Word, ...], str]:
         """Return what each group shows and is, to compare it."""

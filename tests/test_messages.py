@@ -189,3 +189,27 @@ def test_kernels_that_come_when_groups_are_no_longer_told_are_not_used() -> None
     plugs.make(some)
     graph.insert("t", [(1,)])
     assert engine.telling.memory.alias(some.alias)[some.field] == 0
+
+
+@pytest.mark.parametrize("use", ["COUNT(*)", "SUM(r.n)", "MAX(r.n)"])
+@pytest.mark.parametrize("lookahead", ["none", "exact"])
+def test_rows_that_have_nothing_but_the_number_of_a_group_are_found(
+    use: str, lookahead: str
+) -> None:
+    sql = (
+        f"SELECT u.a, {use} AS n FROM t JOIN t u ON t.a = u.a AND t.s = u.s"
+        " JOIN r ON r.id = t.id GROUP BY u.a"
+    )
+    graph = jg.JoinGraph(jg.View(sql, TABLES, dialect="duckdb"), lookahead=lookahead)
+    rows = [(a, 9, 7, None, None, None) for a in (1, 2, 2, 3, 3, 3)]
+    graph.apply([("insert", "r", [(9, 4)]), ("insert", "t", rows)])
+    graph.apply([("delete", "t", [rows[5], rows[4], rows[2]])])
+    with pytest.raises(jg.DiffError, match="there is no row"):
+        graph.apply([("delete", "t", [rows[3], rows[4]])])
+    graph.check()
+    paths = {1: 1, 2: 1, 3: 1}
+    value = {"COUNT(*)": 1, "SUM(r.n)": 4, "MAX(r.n)": 4}[use]
+    found = sorted(tuple(row.values()) for row in graph.scan().read_all().to_pylist())
+    assert found == [(a, value * times) for a, times in paths.items()]
+    graph.apply([("delete", "t", rows[:2]), ("delete", "t", rows[3:4])])
+    assert graph.count() == 0

@@ -213,3 +213,24 @@ def test_rows_that_have_nothing_but_the_number_of_a_group_are_found(
     assert found == [(a, value * times) for a, times in paths.items()]
     graph.apply([("delete", "t", rows[:2]), ("delete", "t", rows[3:4])])
     assert graph.count() == 0
+
+
+@pytest.mark.parametrize("form", ["deltas", "factorised"])
+def test_a_set_that_is_asked_for_deltas_counts_paths_and_goes_on_by_messages(form: str) -> None:
+    sql = "SELECT DISTINCT f.fan FROM f JOIN t ON f.a = t.a JOIN r ON r.id = t.id"
+    view = jg.View(sql, TABLES, dialect="duckdb")
+    graphs = [jg.JoinGraph(view), jg.JoinGraph(view, engine="reference")]
+    chance, held = Random(5), dict[str, list[tuple[Any, ...]]](f=[], t=[], r=[])
+    for number in range(20):
+        batch = drawn_batch(chance, ("f", "t", "r"), held)
+        if number % 3 == 1:
+            found = [graph.apply(batch, form=form) for graph in graphs]
+            assert bag(found[0].deltas().table.to_pylist()) == bag(
+                found[1].deltas().table.to_pylist()
+            )
+        else:
+            both(graphs[0], graphs[1], lambda graph, batch=batch: graph.apply(batch))
+        graphs[0].check()
+    engine = graphs[0].engine
+    assert isinstance(engine, CompiledGroups)
+    assert engine.telling.tells and not engine.telling.messages.is_set

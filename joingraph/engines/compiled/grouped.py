@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -136,6 +137,11 @@ class TellingEngine(CompiledEngine):
         self.memory.words[f.GROUPS] = 0
         self.groups = self._table = None
 
+    def count_paths(self) -> None:
+        """Let sides tell how many paths there are from here on, not only that there are some."""
+        self.forget_groups()
+        self.messages = replace(self.messages, is_set=False)
+
     def know_groups(self, ops: int = 0) -> None:
         """Make the groups of all rows, where they are not known, to keep them over so many ops."""
         if self.memory.words[f.GROUPS]:
@@ -148,13 +154,13 @@ class TellingEngine(CompiledEngine):
         at = self._layout_after(ops)
         if isinstance(self.room, GroupRoom):
             self.room.check_groups(at)
-        if at.wide:
-            self.plugs.forgo()
         self.windows = at.windows
         self.make_anew(at)
 
     def make_anew(self, at: GroupLayout) -> None:
         """Make the groups of all rows, which lie so; none are known."""
+        if at.wide:
+            self.plugs.forgo()
         self.groups = made = GroupMemory(at, self.memory, self.interner.descriptor.address)
         made.make_filled()
         tells = np.array(made.tells_in_order(), np.int64)
@@ -225,12 +231,8 @@ class TellingEngine(CompiledEngine):
 
         Where these are too many for that, or take memory that has a limit, refuse instead.
         """
-        if self.room is not None:
-            raise LimitError(
-                f"the sums of {self.definition.name} may need more than {WIDE_BITS} bits, and"
-                " memory_limit=… is not kept by groups of joined rows; nothing was applied: CAST"
-                " what is added to a narrower type, or leave the limit out"
-            )
+        if isinstance(self.room, GroupRoom):
+            raise self.room.no_groups_of_rows()
         if self.bits.of_paths() > FEW_PATHS_BITS and not self.messages.bags:
             raise LimitError(
                 f"the sums of {self.definition.name} may need more than {WIDE_BITS} bits, and its"
@@ -382,8 +384,8 @@ class CompiledGroups(GroupingEngine):
     ) -> tuple[Factorised, list[Refused]]:
         """Apply a batch; give its deltas, each with the list of its groups."""
         deltas = self.deltas
-        if self.telling.messages.is_set:  # rows are not counted by paths
-            self.telling.stop_telling()
+        if self.telling.messages.is_set:
+            self.telling.count_paths()
         if not self.is_told():
             return super().factorise(entries, skip=skip)
         applied = self.apply(entries, skip=skip, generate=True)

@@ -110,6 +110,14 @@ class GroupRoom(Room):
                 f" {more:,} more; nothing was changed: raise the limit, or keep_groups=False"
             )
 
+    def no_groups_of_rows(self) -> LimitError:
+        """Make the error for sums that messages cannot keep, while memory has a limit."""
+        return LimitError(
+            f"the sums of {self.walker.plan.definition.name} may need more than 126 bits, and"
+            " memory_limit=… is not kept by groups of joined rows; nothing was applied: CAST what"
+            " is added to a narrower type, or leave the limit out"
+        )
+
     def keys(self, pieces: Iterable[Words]) -> Words:
         """Return the keys of rows of the root that is an alias, each once."""
         at = self.layouts(0)

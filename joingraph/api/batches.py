@@ -234,7 +234,7 @@ class Batches:
         seq = self._live.journal.state.seq + 1
         skip, generate = self.skips, attempt.is_trial or not self.maintain_only
         if self.makes_deltas(form):
-            refused, forms = self._deltas(entries, generate=generate)
+            refused, forms = self._deltas(entries, form, generate=generate)
         elif generate and form == "idiffs":
             refused, forms = self._as_idiffs(entries)
         elif generate and form == "factorised":
@@ -251,9 +251,14 @@ class Batches:
         self.refuse(entries, refused)
         return refused, ViewDiff(forms, seq)
 
-    def _deltas(self, entries: Sequence[Entry], *, generate: bool) -> tuple[list[Refused], Forms]:
+    def _deltas(
+        self, entries: Sequence[Entry], form: str, *, generate: bool
+    ) -> tuple[list[Refused], Forms]:
         """Carry a batch out and give the deltas of groups; none, if view diffs are not wanted."""
         engine, definition = self._live.engine, self._live.view.definition
+        if generate and form == "deltas" and isinstance(engine, GroupingEngine):
+            deltas, refused = engine.add_up(entries, skip=self.skips)
+            return refused, made_as_deltas(deltas)
         if generate and definition.grouping is not None:
             found, refused = engine.factorise(entries, skip=self.skips)
             return refused, made_factorised(found, self.from_rows((), ()))

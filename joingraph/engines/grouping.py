@@ -190,15 +190,20 @@ class GroupingEngine:
         applied = self.apply(entries, skip=skip, generate=generate)
         return one_table(applied.changes.rows), applied.refused
 
-    def factorise(
-        self, entries: Sequence[Entry], *, skip: bool
-    ) -> tuple[Factorised, list[Refused]]:
-        """Apply a batch; give its deltas, each with the list of its groups."""
+    def add_up(self, entries: Sequence[Entry], *, skip: bool) -> tuple[Deltas, list[Refused]]:
+        """Apply a batch; give its deltas."""
         deltas, groups = self.deltas, self.groups if self.keep_groups else None
         applied = self.rows.apply(entries, skip=skip, generate=True)
         found = deltas.of(applied.changes.table)
         self._absorbed_by(groups, applied.changes)
-        return FactorisedDeltas.of(found), applied.refused
+        return found, applied.refused
+
+    def factorise(
+        self, entries: Sequence[Entry], *, skip: bool
+    ) -> tuple[Factorised, list[Refused]]:
+        """Apply a batch; give its deltas, each with the list of its groups."""
+        found, refused = self.add_up(entries, skip=skip)
+        return FactorisedDeltas.of(found), refused
 
     def missing(self, entries: Sequence[Entry]) -> list[Refused]:
         """Name the diffs of a batch that remove a row which is not there; change nothing."""

@@ -19,7 +19,7 @@ from joingraph.aggregates.contract import Aggregate
 from joingraph.aggregates.distinct import Distinct
 from joingraph.aggregates.exact import DOUBLE_BITS
 from joingraph.aggregates.sums import Linear
-from joingraph.expressions.texts import Numbers
+from joingraph.expressions.texts import Numbers, is_text
 from joingraph.expressions.tree import Column, Expression
 from joingraph.expressions.types import words_of
 from joingraph.expressions.words import Word, normal, to_words
@@ -70,6 +70,11 @@ class GroupTable:
         """True if the view shows all that it groups by, so that groups have different rows."""
         shown = {each.value for each in self.definition.output}
         return all(each in shown for each in self.grouping.values[: self.grouping.keys])
+
+    @property
+    def has_texts(self) -> bool:
+        """True if a key has words that name texts, which are kept as long as a row has them."""
+        return any(is_text(slot.stored) for slot in self.memory.messages.keys)
 
     @cached_property
     def always_answers(self) -> bool:

@@ -28,6 +28,7 @@ from joingraph.engines.contract import Applied, Blocks, Ready
 from joingraph.engines.grouping import GroupingEngine, nothing_applied
 from joingraph.filters.compiled.rows_to_ops import Feed
 from joingraph.generators.compiled.reads.folded_groups import folded
+from joingraph.generators.compiled.reads.group_deltas import deltas_of
 from joingraph.generators.compiled.reads.group_diffs import GroupDiffs
 from joingraph.generators.compiled.reads.group_table import GroupTable
 from joingraph.generators.groups import Groups
@@ -38,7 +39,6 @@ from joingraph.graph.compiled.groups.sum_bits import SumBits
 from joingraph.graph.compiled.groups.windows import Windows
 from joingraph.graph.compiled.layout import Layout, lay_out
 from joingraph.graph.compiled.memory.path_blocks import Paths
-from joingraph.graph.compiled.memory.path_blocks import joined as put_together
 from joingraph.graph.compiled.memory.reserved import Words, lent
 from joingraph.graph.compiled.memory.state import GraphMemory
 from joingraph.graph.compiled.op_rows import came, rows_of
@@ -50,8 +50,7 @@ from joingraph.plan.model import Plan
 from joingraph.reads.expire import Conditions
 from joingraph.sql.definition import Definition
 from joingraph.tables.batch import Entry, Refused
-from joingraph.view_diffs.deltas import Deltas, FactorisedDeltas
-from joingraph.view_diffs.factorised import Factorised
+from joingraph.view_diffs.deltas import Deltas
 from joingraph.view_diffs.view_diff import DiffRows, Fold
 
 NARROW_BITS, WIDE_BITS = 62, 126  # of sums that surely do not wrap
@@ -291,8 +290,7 @@ class TellingEngine(CompiledEngine):
         if self.folds:
             assert len(parts) == 1, "there is room for all notes of a folded batch"
             return folded(table, parts[0].words)
-        columns = put_together(parts, table.memory.at.note_columns).words
-        self.noted = noted = GroupDiffs(table, columns)
+        self.noted = noted = GroupDiffs(table, parts)
         if not noted.always_answer:
             with nothing_applied():
                 assert noted.each, "rows are made now, as they may fail"
@@ -379,22 +377,20 @@ class CompiledGroups(GroupingEngine):
         finally:
             self.telling.may_fold = self.telling.folds = False
 
-    def factorise(
-        self, entries: Sequence[Entry], *, skip: bool
-    ) -> tuple[Factorised, list[Refused]]:
-        """Apply a batch; give its deltas, each with the list of its groups."""
+    def add_up(self, entries: Sequence[Entry], *, skip: bool) -> tuple[Deltas, list[Refused]]:
+        """Apply a batch; give its deltas."""
         deltas = self.deltas
         if self.telling.messages.is_set:
             self.telling.count_paths()
         if not self.is_told():
-            return super().factorise(entries, skip=skip)
+            return super().add_up(entries, skip=skip)
         applied = self.apply(entries, skip=skip, generate=True)
         if not self.telling.tells:
             self.undo()
-            return super().factorise(entries, skip=skip)
+            return super().add_up(entries, skip=skip)
         noted = self.telling.noted
-        found = deltas.of_groups({} if noted is None else noted.changed_groups())
-        return FactorisedDeltas.of(found), applied.refused
+        parts = [] if noted is None else noted.parts
+        return deltas_of(self.telling.table, parts, deltas), applied.refused
 
     def missing(self, entries: Sequence[Entry]) -> list[Refused]:
         """Name the diffs of a batch that remove a row which is not there; change nothing."""

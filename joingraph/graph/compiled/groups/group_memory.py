@@ -27,6 +27,7 @@ from joingraph.graph.compiled.groups.bag_tree import (
     tree_words,
 )
 from joingraph.graph.compiled.groups.group_layout import BEST_WORDS, GroupLayout
+from joingraph.graph.compiled.memory.leases import leased
 from joingraph.graph.compiled.memory.reserved import Words, reserve
 from joingraph.graph.compiled.memory.state import HEAP_WORDS, RECORD_WORDS, GraphMemory
 from joingraph.graph.compiled.memory.tables import Bytes, RecordTable, grown, slots_of
@@ -34,7 +35,7 @@ from joingraph.graph.compiled.values.words import numbers
 from joingraph.graph.compiled.vertex_table import INDEX_WORDS
 from joingraph.plan.messages import Term
 
-NOTES = 1 << 14  # after which a block is taken, between two base diffs
+NOTES = 1 << 16  # after which a block is taken, between two base diffs
 # The words that are a term's 1, of a word that stands for TRUE, or of a float.
 EQUALS = {"true": 1.0, "nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 # Columns that lie so far apart that their low addresses differ.
@@ -71,7 +72,7 @@ class GroupMemory(RecordTable):
         """Return the columns of so many notes; those of a folded batch, which are read at once."""
         of, column = self.area.regions[2].words, int(self.words[f.G_COLUMN]) // 8
         columns = [of[at * column :][:rows] for at in range(self.at.note_columns)]
-        return columns if self.words[f.G_FOLDS] else [each.copy() for each in columns]
+        return columns if self.words[f.G_FOLDS] else copies(columns)
 
     def up_of(self, alias: int) -> int:
         """Return the vertex that an alias tells."""
@@ -188,6 +189,14 @@ class GroupMemory(RecordTable):
     def bytes(self) -> int:
         """Return how many bytes groups and messages take."""
         return sum(size for _, size in self.used())
+
+
+def copies(columns: Sequence[Words]) -> list[Words]:
+    """Return copies of columns of one length, in memory that is used again."""
+    found = leased((len(columns), len(columns[0])))
+    for copy, column in zip(found, columns, strict=True):
+        copy[:] = column
+    return [*found]
 
 
 class Description:

@@ -74,12 +74,16 @@ class Known(Protocol):
         """Return what all groups show."""
         ...
 
+    def shown_by(self, way: GroupsWay) -> Shown:
+        """Return what the groups show at which a read looks."""
+        ...
+
     def shown(self, keys: Sequence[Key], values: Sequence[Values]) -> Shown:
         """Return which groups pass HAVING, their values, and the view's rows of these."""
         ...
 
-    def keys_of(self, words: tuple[Word, ...]) -> list[Key]:
-        """Return the keys of the groups that show a row."""
+    def keys_of(self, words: tuple[Word, ...], way: GroupsWay) -> list[Key]:
+        """Return the keys of the groups that show a row, of those at which a read looks."""
         ...
 
     def values_of(self, key: Key) -> Values | None:

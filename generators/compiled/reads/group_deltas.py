@@ -17,6 +17,7 @@ from joingraph.generators.compiled.reads.group_diffs import Notes, read_notes
 from joingraph.generators.compiled.reads.group_table import GroupTable, number
 from joingraph.generators.deltas import DeltaMaker, Integers
 from joingraph.graph.compiled.memory.path_blocks import Paths
+from joingraph.plan.bags import Bag
 from joingraph.plan.messages import Read
 from joingraph.view_diffs.deltas import Deltas
 
@@ -34,7 +35,7 @@ def deltas_of_block(table: GroupTable, notes: Notes, maker: DeltaMaker) -> Delta
     sums, changes = added(table, notes), list[Integers]()
     for change in maker.columns.changes:
         of_use = None if change.use is None else table.reads[change.use]
-        assert not isinstance(of_use, int), "a best value is no total"
+        assert not isinstance(of_use, int | Bag), "what a bag decides is no total"
         read = PATHS if of_use is None else of_use[change.total.at]
         changes.append(sums[read.sum] * read.times)
     return maker.of_columns(table.key_columns(notes.keys), notes.diffs, changes)

@@ -26,7 +26,6 @@ from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
 from joingraph.graph.compiled.memory.path_blocks import Paths
 from joingraph.graph.compiled.memory.path_blocks import joined as put_together
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
-from joingraph.plan.bags import Bag
 from joingraph.view_diffs.view_diff import CODES, DiffRows, beside, consolidated
 
 Codes = npt.NDArray[np.int8]

@@ -25,7 +25,6 @@ from joingraph.graph.compiled.groups.sum_bits import SumBits
 from joingraph.graph.compiled.groups.windows import Windows
 from joingraph.graph.compiled.layout import lay_out
 from joingraph.graph.compiled.memory.path_blocks import Paths
-from joingraph.graph.compiled.memory.path_blocks import joined as put_together
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
 from joingraph.graph.compiled.memory.state import GraphMemory
 from joingraph.graph.compiled.ops import ops_alike
@@ -91,8 +90,7 @@ class AbsorbedGroups(GroupTable):
         """Add the rows of the join's view diff; give the groups' view diff, and what folds it."""
         width = changes.num_columns - len(META)
         times, diffs = signed_counts(changes, width), changes.column(width + 2).to_numpy()
-        notes = self.tell(changes.select(range(width)), diffs, times, silent=False)
-        noted = GroupDiffs(self, notes)
+        noted = GroupDiffs(self, self.tell(changes.select(range(width)), diffs, times))
         if not noted.always_answer:
             assert noted.each, "rows are made now, as they may fail"
         end_batch(self.memory.gd)
@@ -105,25 +103,28 @@ class AbsorbedGroups(GroupTable):
         rows = texts.take_rows(changes.select(range(width)), np.arange(len(changes))[::-1])
         self.tell(rows, diffs[::-1], -times[::-1], silent=True)
 
-    def tell(self, rows: pa.Table, diffs: Words, times: Words, *, silent: bool) -> list[Words]:
-        """Tell of joined rows, each so many times; gives the notes of groups by column."""
+    def tell(
+        self, rows: pa.Table, diffs: Words, times: Words, *, silent: bool = False
+    ) -> list[Paths]:
+        """Tell of joined rows, each so many times; gives the notes of groups, block by block."""
         matrix, words = self.rows_of_words(rows), self.graph.words
         self.check_bits(matrix, times)
         self.memory.make_room(len(rows))
         ops, parts = ops_alike(0, diffs, f.INSERT, matrix), list[Paths]()
         times = np.ascontiguousarray(times)
-        one, columns = np.zeros(1, np.int64), self.memory.at.note_columns
+        one = np.zeros(1, np.int64)
         with lent(matrix, ops, times):
             words[f.OPS], words[f.SILENT], words[f.CURSOR] = address_of(ops), silent, 0
             ended = f.FULL
             while ended == f.FULL:
                 words[f.ROWS] = 0
                 ended = absorb(self.graph.st, address_of(times), len(ops))
-                found = self.memory.notes(int(words[f.ROWS]))
-                parts.append(Paths(list(found), one, one - 1, one + 1, int(words[f.ROWS])))
+                rows_noted = int(words[f.ROWS])
+                notes = self.memory.notes(rows_noted)
+                parts.append(Paths(notes, one, one - 1, one + 1, rows_noted))
         if silent:
             end_batch(self.memory.gd)
-        return put_together(parts, columns).words
+        return parts
 
     def rows_of_words(self, rows: pa.Table) -> Words:
         """Turn joined rows into words."""

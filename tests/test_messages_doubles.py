@@ -245,3 +245,22 @@ def test_a_window_has_all_bits_of_a_column() -> None:
     assert of(1.7976931348623157e308) == Window(971, 1024)
     narrow = np.array([1e-45], np.float32).view(np.int32).astype(np.int64)
     assert window_of(narrow, pa.float32()) == Window(-149, -148)
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "spark", "sqlite", "postgres"])
+def test_many_groups_show_what_each_shows_alone(dialect: str) -> None:
+    chance, real = Random(5), "REAL" if dialect != "spark" else "FLOAT"
+    double = "DOUBLE PRECISION" if dialect == "postgres" else "DOUBLE"
+    view = jg.View(
+        "SELECT g, AVG(x) AS a, SUM(x) AS s, AVG(y) AS b, SUM(y) AS t FROM t GROUP BY g",
+        {"t": f"CREATE TABLE t (g BIGINT, x {double}, y {real})"},
+        dialect=dialect,
+    )
+    sizes = (*SIZES["prices"], *SIZES["all"][2:7], 1e-310)
+    if dialect != "sqlite":
+        sizes = (*sizes, math.nan, math.inf)
+    rows = [(chance.randrange(300), chance.choice(sizes), 0.5) for _ in range(1000)]
+    one, other = jg.JoinGraph(view), jg.JoinGraph(view, engine="reference")
+    both(one, other, lambda graph: graph.insert("t", rows))
+    both(one, other, lambda graph: graph.delete("t", rows[:500]))
+    assert bag(one.scan().read_all().to_pylist()) == bag(other.scan().read_all().to_pylist())

@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from joingraph.generators.compiled.reads.group_diffs import Notes, read_notes
-from joingraph.generators.compiled.reads.group_table import GroupTable, number
+from joingraph.generators.compiled.reads.group_sums import number
+from joingraph.generators.compiled.reads.group_table import GroupTable
 from joingraph.generators.deltas import DeltaMaker, Integers
 from joingraph.graph.compiled.memory.path_blocks import Paths
 from joingraph.plan.bags import Bag

@@ -92,13 +92,11 @@ class GroupDiffs:
     @property
     def always_answer(self) -> bool:
         """True if no result can fail: all sums fit words, and nothing is computed of results."""
-        at = self.table.memory.at
         if not self.table.always_answers:
             return False
-        if all(size == 1 for size in at.sizes):
+        if all(size == 1 for size in self.table.memory.at.sizes):
             return True
-        numbers = [*self.table.numbers(self.notes.old), *self.table.numbers(self.notes.new)]
-        return all(each.dtype == np.int64 for each in numbers)
+        return self.table.fit(self.notes.old) and self.table.fit(self.notes.new)
 
     @cached_property
     def each(self) -> Images:

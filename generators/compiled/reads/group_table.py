@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from joingraph.aggregates.contract import Aggregate
 from joingraph.aggregates.distinct import Distinct
-from joingraph.aggregates.exact import DOUBLE_BITS
 from joingraph.aggregates.sums import Linear
 from joingraph.expressions.texts import Numbers, is_text
 from joingraph.expressions.tree import Column, Expression
@@ -26,6 +26,7 @@ from joingraph.expressions.words import Word, normal, to_words
 from joingraph.expressions.words import from_words as words_to_arrow
 from joingraph.generators.compiled.reads.bag_results import BagRows
 from joingraph.generators.compiled.reads.find_values import find_in
+from joingraph.generators.compiled.reads.group_sums import GroupSums, number
 from joingraph.generators.groups import At, Groups, Shown, Values, surviving
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups.bag_layout import kept_of, words_back
@@ -36,7 +37,7 @@ from joingraph.graph.compiled.values.string_pool import Interner
 from joingraph.graph.compiled.values.words import from_words
 from joingraph.graph.compiled.values.words import to_words as to_graph_words
 from joingraph.plan.bags import Bag
-from joingraph.plan.messages import Part, Read
+from joingraph.plan.messages import Read
 from joingraph.reads.access_paths import AllGroups
 from joingraph.reads.group_keys import GroupsByKey, GroupsWay
 from joingraph.sql.definition import Definition
@@ -81,7 +82,7 @@ class GroupTable:
         """True if no result can fail, whatever the sums are, as long as they fit words."""
         is_plain = all(isinstance(each.value, Column) for each in self.definition.output)
         known = [each for each in self.plain.aggregates if isinstance(each, Linear)]
-        fits = all(each.by_column is not None for each in known)
+        fits = all(each.by_column is not None or each.has_ratio for each in known)
         return is_plain and fits and self.grouping.having is None
 
     @property
@@ -188,11 +189,7 @@ class GroupTable:
 
     def results(self, some: Some) -> list[pa.Array]:
         """Return the aggregates of groups, by column."""
-        of_sums = self.numbers(some.sums)
-        for at, part in enumerate(self.memory.messages.sums):
-            if any(term.is_float for term in part):
-                of_sums[at] = of_sums[at].astype(object) << self.scale(part)
-        found = []
+        of_sums, found = GroupSums(self.memory.at, some.sums), []
         for at, reads in enumerate(self.reads):
             if isinstance(reads, int):
                 found.append(self.best(reads, some.sums))
@@ -200,14 +197,11 @@ class GroupTable:
             if isinstance(reads, Bag):
                 found.append(self.of_bag(at, some))
                 continue
-            given = [of_sums[read.sum] * read.times for read in reads]
-            found.append(self.result(at, some, given))
+            quotients = self.ratio(at, some, of_sums)
+            if quotients is None:
+                quotients = self.result(at, some, given(reads, of_sums))
+            found.append(quotients)
         return found
-
-    def scale(self, part: Part) -> int:
-        """Return the bits by which sums of floats are shifted for aggregates."""
-        floats = sum(term.is_float for term in part)
-        return self.memory.at.windows.low(part) + floats * DOUBLE_BITS
 
     def best(self, number: int, states: Words) -> pa.Array:
         """Return a best value of groups; a group without any has NULL."""
@@ -234,10 +228,34 @@ class GroupTable:
 
     def numbers(self, sums: Words) -> list[Words]:
         """Return each sum of groups: as words if all of them fit, else as objects."""
-        found, first = list[Words](), 0
-        for size in self.memory.at.sizes:
-            found.append(number(sums[:, first : first + size]))
-            first += size
+        of_sums = GroupSums(self.memory.at, sums)
+        return list(map(of_sums.number, range(len(self.memory.at.sizes))))
+
+    def fit(self, sums: Words) -> bool:
+        """True if the sums of which results are made by column fit a word each."""
+        of_sums = GroupSums(self.memory.at, sums)
+        pairs = zip(self.plain.aggregates, self.reads, strict=True)
+        return all(
+            of_sums.number(read.sum).dtype == np.int64
+            for aggregate, reads in pairs
+            if isinstance(aggregate, Linear) and not isinstance(reads, int | Bag)
+            if aggregate.by_column is not None
+            for read in reads
+        )
+
+    def ratio(self, at: int, some: Some, of_sums: GroupSums) -> pa.Array | None:
+        """Return an aggregate that is a quotient of sums, of each group; None: it is none."""
+        aggregate, reads = self.plain.aggregates[at], self.reads[at]
+        assert isinstance(aggregate, Linear) and not isinstance(reads, int | Bag), "it is of sums"
+        if aggregate.ratio is None or any(read.times != 1 for read in reads):
+            return None
+        found, are_right = of_sums.ratios(aggregate.ratio, [read.sum for read in reads])
+        others = np.flatnonzero(~are_right)
+        if len(others):
+            rest = only(some, others)
+            of_rest = GroupSums(self.memory.at, rest.sums)
+            computed = self.result(at, rest, given(reads, of_rest))
+            found = pc.replace_with_mask(found, pa.array(~are_right), computed)
         return found
 
     def result(self, at: int, some: Some, sums: Sequence[Words]) -> pa.Array:
@@ -295,12 +313,6 @@ class GroupTable:
         return dict(zip(self.key_words(some), map(repr, rows), strict=True))
 
 
-def number(words: Words) -> Words:
-    """Return sums of some words: as words if all of them fit, else as objects."""
-    low, others = words[:, 0], words[:, 1:]
-    if (others == (low >> 63)[:, None]).all():
-        return low
-    found: Words = words[:, -1].astype(object)
-    for lower in reversed(words.T[:-1]):
-        found = (found << 64) + np.ascontiguousarray(lower).view(np.uint64).astype(object)
-    return found
+def given(reads: Sequence[Read], of_sums: GroupSums) -> list[Words]:
+    """Return the sums that an aggregate reads."""
+    return [of_sums.number(read.sum) * read.times for read in reads]

@@ -264,3 +264,23 @@ def test_many_groups_show_what_each_shows_alone(dialect: str) -> None:
     both(one, other, lambda graph: graph.insert("t", rows))
     both(one, other, lambda graph: graph.delete("t", rows[:500]))
     assert bag(one.scan().read_all().to_pylist()) == bag(other.scan().read_all().to_pylist())
+
+
+def test_own_kernels_add_floats_of_two_words_and_give_way_to_more() -> None:
+    chance = Random(3)
+    view = jg.View(
+        "SELECT f.fan, AVG(t.x) AS a, SUM(f.w) AS s FROM f JOIN t ON f.a = t.a GROUP BY f.fan",
+        TABLES,
+        dialect="duckdb",
+    )
+    one, other = jg.JoinGraph(view), jg.JoinGraph(view, engine="reference")
+    engine = one.engine
+    assert isinstance(engine, CompiledGroups)
+    one.compile()
+    rows: Rows = {"f": [], "t": []}
+    for sizes, is_used in ((SIZES["prices"], True), (SIZES["all"], False)):
+        for _ in range(15):
+            batch = drawn_batch(chance, rows, sizes)
+            both(one, other, lambda graph, batch=batch: graph.apply(batch))
+            one.check()
+        assert engine.telling.plugs.is_used == is_used

@@ -50,31 +50,71 @@ def multiply_wide(to: int, words: int, low: int, high: int) -> None:
 @kernel
 def multiply_float(to: int, words: int, word: int, term: int) -> None:
     """Multiply a sum by a float, of which its word is known; NaN and infinities give 0."""
-    digits, odd, least = 52, 2047, -1075
-    if ld(term, f.T_KIND) == f.REAL:
-        digits, odd, least = 23, 255, -150
-    exponent, mantissa = (word >> digits) & odd, word & ((1 << digits) - 1)
-    if exponent == odd or exponent + mantissa == 0:
-        for at in range(words):
-            sto(to, at, 0)
-        return
-    if exponent:
-        mantissa |= 1 << digits
-    shift = max(exponent, 1) + least - ld(term, f.T_OPERAND)
-    if shift < 0:  # the bits below the unit are 0
-        mantissa >>= -shift
-        shift = 0
-    if word < 0:
-        mantissa = -mantissa
+    is_double = ld(term, f.T_KIND) == f.DOUBLE
+    mantissa, exponent = of_double(word) if is_double else of_real(word)
+    mantissa, shift = of_unit(mantissa, exponent, ld(term, f.T_OPERAND))
     if words == 2:
-        mul128(to, mantissa, mantissa >> 63)
-        if shift < 64:
-            mul128(to, 1 << shift, 0)
-        else:
-            mul128(to, 0, 1 << (shift - 64))
+        low, high = shifted(mantissa, shift)
+        mul128(to, low, high)
     else:
         multiply_wide(to, words, mantissa, mantissa >> 63)
         shift_up(to, words, shift)
+
+
+@small
+def of_double(word: int) -> tuple[int, int]:
+    """Return the mantissa of a DOUBLE, and its power of two; NaN and infinities have none."""
+    return split(word, 52, 2047, -1075)
+
+
+@small
+def of_real(word: int) -> tuple[int, int]:
+    """Return the mantissa of a REAL, and its power of two; NaN and infinities have none."""
+    return split(word, 23, 255, -150)
+
+
+@small
+def split(word: int, digits: int, odd: int, least: int) -> tuple[int, int]:
+    """Return mantissa and power of a float of so many digits; its exponent is odd if not finite."""
+    exponent, mantissa = (word >> digits) & odd, word & ((1 << digits) - 1)
+    if exponent == odd:
+        mantissa = 0
+    elif exponent:
+        mantissa |= 1 << digits
+    return -mantissa if word < 0 else mantissa, max(exponent, 1) + least
+
+
+@small
+def of_unit(mantissa: int, exponent: int, unit: int) -> tuple[int, int]:
+    """Return an integer and by how many bits it is shifted up, to be a float of a unit."""
+    if mantissa == 0:
+        return 0, 0
+    down = max(unit - exponent, 0)  # the bits below the unit are 0
+    return mantissa >> down, exponent + down - unit
+
+
+@small
+def shifted(number: int, shift: int) -> tuple[int, int]:
+    """Return a word shifted up, as two words."""
+    if shift >= 64:
+        return 0, number << (shift - 64)
+    return number << shift, number >> 63 if shift == 0 else number >> (64 - shift)
+
+
+@small
+def wide_double(word: int, unit: int) -> tuple[int, int]:
+    """Return a DOUBLE as an integer of a unit, of two words."""
+    mantissa, exponent = of_double(word)
+    mantissa, shift = of_unit(mantissa, exponent, unit)
+    return shifted(mantissa, shift)
+
+
+@small
+def wide_real(word: int, unit: int) -> tuple[int, int]:
+    """Return a REAL as an integer of a unit, of two words."""
+    mantissa, exponent = of_real(word)
+    mantissa, shift = of_unit(mantissa, exponent, unit)
+    return shifted(mantissa, shift)
 
 
 @small

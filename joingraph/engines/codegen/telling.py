@@ -24,7 +24,7 @@ from joingraph.engines.codegen.link import Linker
 from joingraph.engines.codegen.module_text import HEAD_OF_GROUPS, INSERTS, NOTE, PATHS
 from joingraph.engines.codegen.paths import Writer
 from joingraph.engines.codegen.prefetch import AheadOfInserts
-from joingraph.engines.codegen.sums import ONE, Sum, write_product
+from joingraph.engines.codegen.sums import ONE, Sum, unit_of, write_product, write_term
 from joingraph.graph.compiled.fields import (
     AHEAD_RECORD,
     AHEAD_SLOT,
@@ -34,10 +34,12 @@ from joingraph.graph.compiled.fields import (
     GROUPS_WORDS,
     LEAF,
     N_BLOCK,
+    N_TERMS,
     NODE,
-    NULL_WORD,
     OP_WORDS,
+    T_OPERAND,
     TELL_WORDS,
+    TERM_WORDS,
 )
 from joingraph.graph.compiled.groups.group_layout import GroupLayout
 from joingraph.graph.compiled.layout import Link, Seat
@@ -149,7 +151,18 @@ class Teller(Writer):
     def group_bases(self) -> list[str]:
         """Name what stays the same while rows are told of."""
         notes = [f"notes_{at}" for at in range(self.groups.note_columns)]
-        return ["groups", "table", "quiet", *notes, *(f"told_{at}" for at in self.groups.kept)]
+        units = (unit_of(term) for term, *_ in self.floats())
+        told = (f"told_{at}" for at in self.groups.kept)
+        return ["groups", "table", "quiet", *notes, *told, *units]
+
+    def floats(self) -> Iterator[tuple[Term, int, int]]:
+        """Yield each term of floats once, whose alias describes it, and as which of its terms."""
+        seen = set[str]()
+        for alias, told in enumerate(self.groups.messages.tells):
+            for at, term in enumerate(term for part in told.own for term in part):
+                if term.is_float and unit_of(term) not in seen:
+                    seen.add(unit_of(term))
+                    yield term, alias, at
 
     def load_group_bases(self) -> None:
         """Load what stays the same while rows are told of."""
@@ -159,6 +172,9 @@ class Teller(Writer):
             self.say(f"notes_{at} = notes_{at - 1} + ld(gd, G_COLUMN)")
         for alias in self.groups.kept:
             self.say(f"told_{alias} = ld(gd, {self.tell_word(alias, N_BLOCK)})")
+        for term, alias, at in self.floats():
+            terms = f"ld(gd, {self.tell_word(alias, N_TERMS)})"
+            self.say(f"{unit_of(term)} = ld({terms}, {at * TERM_WORDS + T_OPERAND})")
 
     def begin(self) -> None:
         """Load where the notes of a base diff begin."""
@@ -209,27 +225,13 @@ class Teller(Writer):
     def taken(self, alias: int, part: int, place: int, words: dict[int, str]) -> Sum:
         """Write what a term takes of a row; NULL gives 0."""
         own = self.groups.messages.tells[alias].own
-        term: Term = own[part][place]
-        name = f"x{alias}_{part}_{place}"
+        term = own[part][place]
         places = self.groups.places(term.slot)
         texts = [
             words[word] if source >= len(self.layout.vertices) else f"ld(r{source}, {word})"
             for source, word in places
         ]
-        nullable = term.slot.vertex is None
-        self.say(*(f"{name}_{at} = {text}" for at, text in enumerate(texts)))
-        test = f"{name}_{len(texts) - 1} != {NULL_WORD}" if nullable else "True"
-        if term.kind == "known":
-            self.say(f"{name} = 1 if {test} else 0")
-            return Sum(name)
-        if term.kind == "true":
-            self.say(f"{name} = 1 if {name}_0 == 1 else 0")
-            return Sum(name)
-        high = f"{name}_1" if len(texts) > 1 else f"{name}_0 >> 63"
-        self.say(f"{name}, {name}_h = {name}_0, {high}")
-        if nullable:
-            self.say(f"if not ({test}):", f"    {name}, {name}_h = 0, 0")
-        return Sum(name, f"{name}_h")
+        return write_term(self.say, f"x{alias}_{part}_{place}", term, texts)
 
     def met(self, vertex: int, teller: int | None, change: Sequence[Sum]) -> list[Sum]:
         """Write what a value is told, part by part; if by no path, what follows is left out.

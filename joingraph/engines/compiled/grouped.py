@@ -158,7 +158,7 @@ class TellingEngine(CompiledEngine):
 
     def make_anew(self, at: GroupLayout) -> None:
         """Make the groups of all rows, which lie so; none are known."""
-        if at.wide:
+        if at.wide or at.is_long:
             self.plugs.forgo()
         self.groups = made = GroupMemory(at, self.memory, self.interner.descriptor.address)
         made.make_filled()

@@ -116,14 +116,14 @@ class GroupLayout:
         return not self.messages.bests and not self.messages.is_set
 
     @property
-    def has_floats(self) -> bool:
-        """True if floats are added."""
-        return any(term.is_float for part in self.messages.sums for term in part)
+    def is_long(self) -> bool:
+        """True if a sum takes more than two words, which a view's own kernels have for it."""
+        return max(self.sizes) > 2
 
     @property
     def is_written(self) -> bool:
         """True if the view has kernels of its own: changes of sums alone travel and are kept."""
-        return self.is_linear and not self.messages.bags and not self.has_floats
+        return self.is_linear and not self.messages.bags
 
     @cached_property
     def keys(self) -> list[tuple[int, int, int]]:

@@ -39,8 +39,17 @@ BESTS = ("MIN({value})", "MAX({value})", "MIN(f.fan)", "MAX(DISTINCT {value})")
 PLACES = (
     *("MEDIAN({value})", "MIN_BY({value}, {other})", "MAX_BY({value}, {other})", "MAX(t.w)"),
     *("QUANTILE_CONT({real}, 0.25)", "QUANTILE_DISC({value}, 0.7)", "QUANTILE_CONT({real}, 1)"),
-    *("PERCENTILE_DISC(0.3) WITHIN GROUP (ORDER BY {number} DESC)", "QUANTILE_DISC({value}, 0)"),
-    "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY {number} DESC)",
+    *("PERCENTILE_DISC(0.3) WITHIN GROUP (ORDER BY {real} DESC)", "QUANTILE_DISC({value}, 0)"),
+    "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY {real} DESC)",
+)
+LISTS = (
+    *("ARRAY_AGG({value} ORDER BY {other})", "ARRAY_AGG(DISTINCT {value} ORDER BY {value})"),
+    *("STRING_AGG(t.txt, ';' ORDER BY {value} DESC, t.txt)", "MEDIAN(DISTINCT {value})"),
+    *(
+        "PERCENTILE_DISC(0.3) WITHIN GROUP (ORDER BY t.x DESC)",
+        "QUANTILE_DISC({value}, 0.12345678)",
+    ),
+    *("LIST({value} ORDER BY {other} NULLS FIRST)", "COUNT(DISTINCT {value})", "MEDIAN({real})"),
 )
 LINEAR = ("COUNT(*)", "SUM({number})", "COUNT({value})")
 WORDS = ("a", "", "ab", "b\u00e9", "a long text " * 3, "a long text " * 3 + "b", "Z")
@@ -125,7 +134,9 @@ def bag(rows: object) -> Counter[str]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-@pytest.mark.parametrize("forms", [SETS, BESTS, PLACES], ids=["sets", "bests", "places"])
+@pytest.mark.parametrize(
+    "forms", [SETS, BESTS, PLACES, LISTS], ids=["sets", "bests", "places", "lists"]
+)
 def test_bags_give_the_groups_that_the_joined_rows_give(forms: tuple[str, ...], seed: int) -> None:
     chance = Random(seed)
     view, tables = drawn_view(chance, forms)

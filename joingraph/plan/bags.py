@@ -3,6 +3,7 @@
     set     COUNT(DISTINCT x), SUM(DISTINCT x)     sums over the different rows
     best    MIN(x), MAX_BY(x, y)                   the first row
     places  MEDIAN(x), PERCENTILE_CONT(x)          how many rows, and those in some places
+    list    ARRAY_AGG(x ORDER BY y)                all rows, each time they are asked for
 
 A bag counts the joined rows of a group by some values of the root's. So all of these, and what the
 groups are named by, must be known where the root's rows are.
@@ -16,10 +17,11 @@ from typing import Literal, NamedTuple
 
 import pyarrow as pa
 
+from joingraph.aggregates.bag import Ordered
 from joingraph.aggregates.bags.extremes import AGGREGATES as ONE
 from joingraph.aggregates.bags.extremes_by import AGGREGATES as BY
 from joingraph.aggregates.bags.percentiles import Places, places_of
-from joingraph.aggregates.contract import Asked
+from joingraph.aggregates.contract import Asked, Order
 from joingraph.aggregates.distinct import Distinct
 from joingraph.aggregates.registry import aggregate
 from joingraph.aggregates.sums import Linear, Monomial
@@ -38,7 +40,7 @@ EXTREMES: dict[str, Literal["up", "down"]] = {
 class Kept(NamedTuple):
     """A value of the rows in a bag: where it is kept, what is one value of it, and its order.
 
-    NULL comes last, unless rows with it are left out.
+    `argument` is the aggregate's that it is, if it tells that one's value.
     """
 
     slot: Slot
@@ -46,6 +48,8 @@ class Kept(NamedTuple):
     is_one_zero: bool = False  # -0.0 is 0.0
     order: Literal["none", "up", "down"] = "none"
     skips_null: bool = False
+    nulls_first: bool = False
+    argument: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ class Bag:
     `monomials` are what is added over the different rows of a set.
     """
 
-    kind: Literal["set", "best", "places"]
+    kind: Literal["set", "best", "places", "list"]
     columns: tuple[Kept, ...]
     condition: Slot | None
     monomials: tuple[Monomial, ...] = ()
@@ -83,7 +87,7 @@ def bag_of(use: Use, slots: Sequence[Slot]) -> Bag | None:
     if sum(map(words_of, types)) > MOST_WORDS:
         return None
     condition = None if use.condition is None else slots[-1]
-    columns = [Kept(*each) for each in zip(slots, types, strict=False)]
+    columns = [Kept(*each, argument=at) for at, each in enumerate(zip(slots, types, strict=False))]
     if isinstance(found, Distinct) and isinstance(found.of_set, Linear):
         monomials = found.of_set.monomials
         factors = [factor for monomial in monomials for factor in monomial]
@@ -93,15 +97,43 @@ def bag_of(use: Use, slots: Sequence[Slot]) -> Bag | None:
         return Bag("set", tuple(rows), condition, monomials)
     if not all(map(is_ordered, types)):
         return None
-    if use.asked.name in EXTREMES and (len(columns) == 1 or not use.asked.is_distinct):
-        return Bag("best", best_row(use.asked, columns), condition)
-    places = None if use.asked.is_distinct else places_of(use.asked)
-    if places is not None and places.bottom.bit_length() <= MOST_SHARE_BITS:
-        is_down = any(each.descending for each in use.asked.order)
-        if len(columns) == 1 and not (is_down and types[0] in FLOATS):  # equal zeros go up
-            row = columns[0]._replace(order="down" if is_down else "up", skips_null=True)
-            return Bag("places", (row,), condition, places=places)
+    if use.asked.name in EXTREMES:
+        can_be = len(columns) == 1 or not use.asked.is_distinct
+        return Bag("best", best_row(use.asked, columns), condition) if can_be else None
+    row = row_of_places(use.asked, columns)
+    if row is not None:
+        return Bag("places", row, condition, places=places_of(use.asked))
+    of_bag = found.of_set if isinstance(found, Distinct) else found
+    if isinstance(of_bag, Ordered):
+        is_set = isinstance(found, Distinct)
+        first, *others = (each._replace(is_one_zero=is_set, order="up") for each in columns)
+        first = first._replace(skips_null=not of_bag.keeps_null)
+        listed = row_in_order(use.asked.order, [first, *others])
+        if sum(words_of(each.type) for each in listed) <= MOST_WORDS:
+            return Bag("list", listed, condition)
     return None
+
+
+def row_in_order(order: Sequence[Order], columns: Sequence[Kept]) -> tuple[Kept, ...]:
+    """Return a row that compares as ORDER BY asks for; ties go by its values.
+
+    A value tells itself where it is ordered by, but for a float: both its zeros are one there.
+    """
+    found = list[Kept]()
+    for by in order:
+        column = columns[by.argument]
+        is_float = column.type in FLOATS
+        direction: Literal["up", "down"] = "down" if by.descending else "up"
+        found.append(
+            column._replace(
+                order=direction,
+                nulls_first=by.nulls_first,
+                is_one_zero=is_float,
+                argument=None if is_float else by.argument,
+            )
+        )
+    told = {each.argument for each in found}
+    return (*found, *(each for each in columns if each.argument not in told))
 
 
 def best_row(asked: Asked, columns: Sequence[Kept]) -> tuple[Kept, ...]:
@@ -110,6 +142,17 @@ def best_row(asked: Asked, columns: Sequence[Kept]) -> tuple[Kept, ...]:
     best = by._replace(is_one_zero=True, order=EXTREMES[asked.name], skips_null=True)
     skips_null = asked.dialect == "duckdb"
     return (best, *(each._replace(order="up", skips_null=skips_null) for each in shown))
+
+
+def row_of_places(asked: Asked, columns: Sequence[Kept]) -> tuple[Kept, ...] | None:
+    """Return a row whose order decides at what places values are; None: they are listed instead."""
+    places = None if asked.is_distinct or len(columns) > 1 else places_of(asked)
+    if places is None or places.bottom.bit_length() > MOST_SHARE_BITS:
+        return None
+    is_down = any(each.descending for each in asked.order)
+    if is_down and asked.types[0] in FLOATS:
+        return None  # both zeros go up where all others go down
+    return (columns[0]._replace(order="down" if is_down else "up", skips_null=True),)
 
 
 def is_added(type: pa.DataType) -> bool:

@@ -44,4 +44,6 @@ def changed_word(part: int, word: int) -> int:
     if word < 0:
         word ^= ld(part, f.X_MASK)
     word ^= ld(part, f.X_XOR)
+    if ld(part, f.X_IS_UP):
+        return word + 1 if word < ld(part, f.X_HOLE) else word
     return word - 1 if word > ld(part, f.X_HOLE) else word

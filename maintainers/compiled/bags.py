@@ -3,6 +3,7 @@
     set     + 5, + 5, + 7, - 5     sums hear of 5 and 7 when they come, and of 5 when the last goes
     best    + 5, + 5, + 7, - 5     5
     places  + 5, + 5, + 7, - 5     2 rows: 5, 7
+    list    + 5, + 5, + 7, - 5     a log has what one base diff has changed: + 5, + 7
 
 In: a bound row of the root, whose vector begins with the change of its paths.
 """
@@ -10,7 +11,15 @@ In: a bound row of the root, whose vector begins with the change of its paths.
 from __future__ import annotations
 
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.groups.bag_tree import B_KEY, B_WORDS, at_rank, change, least, rank
+from joingraph.graph.compiled.groups.bag_tree import (
+    B_KEY,
+    B_WORDS,
+    at_rank,
+    change,
+    least,
+    move_words,
+    rank,
+)
 from joingraph.graph.compiled.machine.kernel import add128, kernel, ld, mul128, small, sto
 from joingraph.maintainers.compiled.bag_rows import read_row
 
@@ -20,11 +29,13 @@ def change_bags_of(st: int, gd: int, owner: int, states: int, paths: int) -> Non
     """Let the bags of a group hear that so many paths of a bound row came; below zero: went."""
     for number in range(ld(gd, f.G_BAGS)):
         bag = ld(gd, f.G_BAG_LIST) + number * (f.BAG_FIELDS * 8)
-        tree = ld(bag, f.K_TREE)
+        tree, to, kind = ld(bag, f.K_TREE), states + ld(bag, f.K_AT) * 8, ld(bag, f.K_KIND)
+        if kind == f.LIST:
+            sto(to, 0, owner)
         if not read_row(st, ld(bag, f.K_ROW), tree + (B_KEY + 1) * 8):
             continue
         sto(tree, B_KEY, owner)
-        before, to, kind = change(tree, paths), states + ld(bag, f.K_AT) * 8, ld(bag, f.K_KIND)
+        before = change(tree, paths)
         if kind == f.SET:
             flip = (before + paths != 0) - (before != 0)
             if flip:
@@ -33,9 +44,12 @@ def change_bags_of(st: int, gd: int, owner: int, states: int, paths: int) -> Non
             entry = least(tree, owner)
             sto(to, 0, entry != 0)
             write_row(tree, to + 8, entry)
-        else:
+        elif kind == f.PLACES:
             sto(to, 0, ld(to, 0) + paths)
             write_places(bag, tree, to, owner)
+        elif not ld(st, f.SILENT):
+            move_words(ld(bag, f.K_LOG) + B_KEY * 8, tree + B_KEY * 8, 1 + ld(tree, B_WORDS))
+            change(ld(bag, f.K_LOG), paths)
 
 
 @small

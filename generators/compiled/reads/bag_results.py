@@ -6,7 +6,6 @@ places    | 4 | 2 | 3 |          ->   of 4 rows the two in the middle are 2 and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,30 +26,32 @@ class BagRows:
     def __init__(self, layout: BagLayout, interner: Interner) -> None:
         self.layout, self.interner = layout, interner
         self.columns = layout.bag.columns
+        told = [(each.argument, at) for at, each in enumerate(self.columns)]
+        self.arguments = [at for argument, at in sorted(e for e in told if e[0] is not None)]
 
     def best(self, states: Words) -> pa.Array:
         """Return what the first row of each bag shows: its last value."""
         return self.column(states[:, 1:], len(self.columns) - 1, states[:, 0] != 0)
 
-    def places(self, states: Words) -> list[dict[int, tuple[Row, int]]]:
+    def places(self, states: Words) -> list[list[tuple[Row, int]]]:
         """Return a bag of as many rows as each has, of which those are right that decide."""
         places, width = self.layout.bag.places, len(self.layout.parts)
         assert places is not None, "of such a bag"
         starts = range(1, states.shape[1], width)
         rows = [self.rows(states[:, start : start + width]) for start in starts]
         counted = zip(states[:, 0].tolist(), zip(*rows, strict=True), strict=True)
-        return [dict(enumerate(places.rows(size, of))) for size, of in counted]
+        return [places.rows(size, of) for size, of in counted]
 
     def rows(self, words: Words) -> list[Row]:
         """Return rows as values."""
-        every = np.ones(len(words), bool)
-        columns = [self.column(words, at, every) for at in range(len(self.columns))]
+        columns = [self.column(words, at) for at in self.arguments]
         return list(zip(*map(python_values, columns), strict=True))
 
-    def column(self, words: Words, at: int, is_there: Any) -> pa.Array:
+    def column(self, words: Words, at: int, is_there: Any = None) -> pa.Array:
         """Return a value of rows, NULL where none is there."""
-        kept, start = self.columns[at], self.layout.starts[at]
-        end = start + len(list(self.layout.parts_of(kept)))
-        found = words_back(kept, [words[:, word] for word in range(start, end)])
-        shown: Sequence[Words] = [np.where(is_there, each, f.NULL_WORD) for each in found]
-        return from_words(shown, kept.type, self.interner)
+        kept, start, known = self.columns[at], self.layout.starts[at], self.layout.changes[at]
+        own = [words[:, start + word] for word in range(len(known))]
+        found = words_back(kept, known, own)
+        if is_there is not None:
+            found = [np.where(is_there, each, f.NULL_WORD) for each in found]
+        return from_words(found, kept.type, self.interner)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from joingraph.aggregates.bag import Counted, Ordered
 from joingraph.aggregates.contract import Aggregate
 from joingraph.aggregates.distinct import Distinct
 from joingraph.aggregates.sums import Linear
@@ -24,12 +25,13 @@ from joingraph.expressions.tree import Column, Expression
 from joingraph.expressions.types import words_of
 from joingraph.expressions.words import Word, normal, to_words
 from joingraph.expressions.words import from_words as words_to_arrow
+from joingraph.generators.compiled.reads.bag_lists import BagLists
 from joingraph.generators.compiled.reads.bag_results import BagRows
 from joingraph.generators.compiled.reads.find_values import find_in
 from joingraph.generators.compiled.reads.group_sums import GroupSums, number
 from joingraph.generators.groups import At, Groups, Shown, Values, surviving
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.groups.bag_layout import kept_of, words_back
+from joingraph.graph.compiled.groups.bag_layout import BagLayout, changes, kept_of, words_back
 from joingraph.graph.compiled.groups.group_layout import BEST_WORDS
 from joingraph.graph.compiled.groups.group_memory import GroupMemory
 from joingraph.graph.compiled.memory.reserved import Words
@@ -60,11 +62,18 @@ def only(some: Some, rows: Numbers) -> Some:
 class GroupTable:
     """Reads what the groups in a memory show."""
 
-    def __init__(self, definition: Definition, memory: GroupMemory, interner: Interner) -> None:
+    def __init__(
+        self,
+        definition: Definition,
+        memory: GroupMemory,
+        interner: Interner,
+        lists: BagLists | None = None,  # that the notes of a batch name
+    ) -> None:
         assert definition.grouping is not None, "a view without groups has no table of them"
         self.plain = Groups(definition)  # which knows what aggregates make of sums
         self.definition, self.grouping = definition, definition.grouping
         self.memory, self.interner = memory, interner
+        self.lists = lists or BagLists(memory, interner)
 
     @cached_property
     def is_keyed(self) -> bool:
@@ -83,7 +92,7 @@ class GroupTable:
         is_plain = all(isinstance(each.value, Column) for each in self.definition.output)
         known = [each for each in self.plain.aggregates if isinstance(each, Linear)]
         fits = all(each.by_column is not None or each.has_ratio for each in known)
-        return is_plain and fits and self.grouping.having is None
+        return is_plain and fits and self.grouping.having is None and not self.memory.messages.bags
 
     @property
     def reads(self) -> tuple[tuple[Read, ...] | int | Bag, ...]:
@@ -207,7 +216,7 @@ class GroupTable:
         """Return a best value of groups; a group without any has NULL."""
         best = self.memory.messages.bests[number]
         place = sum(self.memory.at.sizes) + BEST_WORDS * number
-        (words,) = words_back(kept_of(best), [states[:, place + 1]])
+        (words,) = words_back(kept_of(best), changes(kept_of(best)), [states[:, place + 1]])
         words = np.where(states[:, place] != 0, words, f.NULL_WORD)
         return from_words([words], best.type, self.interner)
 
@@ -223,8 +232,18 @@ class GroupTable:
             return rows.best(states)
         if bag.bag.kind == "places":
             return self.each_result(at, some, rows.places(states))
+        if bag.bag.kind == "list":
+            words = states[:, 0].tolist()
+            return self.each_result(at, some, [self.listed(at, bag, word) for word in words])
         ends = np.cumsum([0, *bag.sizes])
         return self.result(at, some, [number(states[:, a:b]) for a, b in pairwise(ends)])
+
+    def listed(self, at: int, bag: BagLayout, word: int) -> Counted:
+        """Return the rows of a group's list; in a set each is there once."""
+        rows = self.lists.of(bag, word)
+        if isinstance(self.plain.aggregates[at], Distinct):
+            return [(row, 1) for row, _ in rows]
+        return rows
 
     def numbers(self, sums: Words) -> list[Words]:
         """Return each sum of groups: as words if all of them fit, else as objects."""
@@ -274,10 +293,13 @@ class GroupTable:
     def each_result(self, at: int, some: Some, states: Iterable[Any]) -> pa.Array:
         """Return an aggregate of each group, by its state."""
         use, aggregate, found = self.grouping.uses[at], self.aggregate(at), list[object]()
+        in_order = aggregate.finish if isinstance(aggregate, Ordered) else None
         for row, state in enumerate(states):
             try:
-                found.append(aggregate.result(state))
+                found.append(aggregate.result(state) if in_order is None else in_order(state))
             except (OverflowError, ZeroDivisionError):
+                if in_order is not None:
+                    state = dict(enumerate(state))
                 (key,) = self.key_words(only(some, np.array([row])))
                 self.plain.result(key, use, aggregate, state)  # raises, with the group's name
         return pa.array(found, use.type)

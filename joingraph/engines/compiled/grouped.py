@@ -21,12 +21,13 @@ from joingraph.common.errors import CorruptGraph, LimitError
 from joingraph.engines.codegen.install import Plugs, Write
 from joingraph.engines.codegen.paths import write_ahead
 from joingraph.engines.codegen.telling import write_telling, write_telling_inserts
-from joingraph.engines.compiled.batches import MODES, Run
+from joingraph.engines.compiled.batches import MODES, Run, Work
 from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.engines.compiled.sizes.group_limit import GroupRoom
 from joingraph.engines.contract import Applied, Blocks, Ready
 from joingraph.engines.grouping import GroupingEngine, nothing_applied
 from joingraph.filters.compiled.rows_to_ops import Feed
+from joingraph.generators.compiled.reads.bag_lists import BagLists
 from joingraph.generators.compiled.reads.folded_groups import folded
 from joingraph.generators.compiled.reads.group_deltas import deltas_of
 from joingraph.generators.compiled.reads.group_diffs import GroupDiffs
@@ -79,7 +80,9 @@ class TellingEngine(CompiledEngine):
         self.bits, self.windows = SumBits(plan, messages, self.memory), Windows()
         if not GroupLayout(plan, self.layout, messages).is_written:
             self.plugs.forgo()
-        self.memory.words[f.LIMIT] = NOTES
+        # Lists are told of before the next base diff changes them.
+        has_lists = any(bag.kind == "list" for bag in messages.bags)
+        self.limit_of_notes = self.memory.words[f.LIMIT] = 1 if has_lists else NOTES
         self.groups: GroupMemory | None = None
         self._table: GroupTable | None = None
         self.tells = True
@@ -162,6 +165,7 @@ class TellingEngine(CompiledEngine):
             self.plugs.forgo()
         self.groups = made = GroupMemory(at, self.memory, self.interner.descriptor.address)
         made.make_filled()
+        self.lists = BagLists(made, self.interner)
         tells = np.array(made.tells_in_order(), np.int64)
         make_groups(self.memory.st, made.gd, tells, *made.root_meet())
 
@@ -265,7 +269,7 @@ class TellingEngine(CompiledEngine):
         super()._start(run, generate=generate, sink=sink)
         if self.groups is not None:
             self.groups.words[f.G_FOLDS] = self.folds
-            self.memory.words[f.LIMIT] = NO_LIMIT if self.folds else NOTES
+            self.memory.words[f.LIMIT] = NO_LIMIT if self.folds else self.limit_of_notes
 
     def _block(self) -> Paths:
         """Take the notes of a block: a column each."""
@@ -273,7 +277,9 @@ class TellingEngine(CompiledEngine):
             return super()._block()
         assert self.groups is not None, "only groups make notes"
         rows, one = int(self.memory.words[f.ROWS]), np.zeros(1, np.int64)
-        return Paths(self.groups.notes(rows), one, one - 1, one + 1, rows)
+        notes = self.groups.notes(rows)
+        self.lists.take(notes)
+        return Paths(notes, one, one - 1, one + 1, rows)
 
     def _linked(self, run: Run, rows: int, cores: int) -> list[range]:
         """Link nothing to be walked at once: what is told changes the graph."""
@@ -290,6 +296,8 @@ class TellingEngine(CompiledEngine):
         if self.folds:
             assert len(parts) == 1, "there is room for all notes of a folded batch"
             return folded(table, parts[0].words)
+        if table.memory.at.lists:
+            table = GroupTable(self.definition, table.memory, self.interner, self.lists)
         self.noted = noted = GroupDiffs(table, parts)
         if not noted.always_answer:
             with nothing_applied():
@@ -299,6 +307,13 @@ class TellingEngine(CompiledEngine):
             net = noted.net(changes)
             return changes, lambda _: net
         return changes, noted.net
+
+    def _begin(self) -> Work:
+        """Begin a batch; what an interrupt has left in logs is forgotten."""
+        if self.groups is not None:
+            self.groups.forget_logs()
+            self.lists = BagLists(self.groups, self.interner)
+        return super()._begin()
 
     def _end(self, work: Any, ops: Words, matrices: tuple[Words, ...]) -> None:
         """End a batch, and free the groups that it has emptied."""

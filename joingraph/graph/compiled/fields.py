@@ -162,12 +162,14 @@ K_TOP, K_BOTTOM, K_MORE, K_LESS, K_COUNT = 4, 5, 6, 7, 8  # of places (aggregate
 BAG_FIELDS = 9
 # row of a bag: its parts, how many, and the word that must be TRUE (source -1: none must)
 R_PARTS, R_PART_COUNT, R_IF_SOURCE, R_IF_WORD = 0, 1, 2, 3
-SET, BEST, PLACES = 0, 1, 2
+K_LOG = 4  # of a list: the tree of what a base diff has changed
+SET, BEST, PLACES, LIST = 0, 1, 2, 3
 # part of a bag's row: where the word lies, where the one that tells NULL (-1: none does), whether
 # a row is left out then; what stands for NULL; the word that is made 0; what is changed of those
-# below zero, and of all; those above the hole move down by one
+# below zero, and of all; those above the hole move down by one, or those below it up
 X_SOURCE, X_WORD, X_TEST, X_SKIP, X_NULL, X_ZERO, X_MASK, X_XOR, X_HOLE = 0, 1, 2, 3, 4, 5, 6, 7, 8
-PART_FIELDS = 9
+X_IS_UP = 9
+PART_FIELDS = 10
 # factor: what is taken of a bag's row, which word, and whether it may be NULL
 Y_KIND, Y_WORD, Y_NULLABLE = 0, 1, 2
 FACTOR_FIELDS = 3

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from joingraph.common.errors import LimitError
 from joingraph.expressions import texts
+from joingraph.generators.compiled.reads.bag_lists import BagLists
 from joingraph.generators.compiled.reads.group_diffs import GroupDiffs
 from joingraph.generators.compiled.reads.group_table import GroupTable
 from joingraph.graph.compiled import fields as f
@@ -79,18 +80,21 @@ class AbsorbedGroups(GroupTable):
         self.rows = self.kept_bytes = 0
         memory.make_filled()
         make_groups(self.graph.st, memory.gd, np.empty(0, np.int64), 0, 0)
-        self.graph.words[f.LIMIT] = NOTES
+        self.graph.words[f.LIMIT] = 1 if at.lists else NOTES
 
     def add_rows(self, rows: pa.Table) -> None:
         """Add joined rows, each once."""
         times, diffs = np.ones(len(rows), np.int64), np.zeros(len(rows), np.int64)
-        self.tell(rows, diffs, times, silent=True)
+        self.tell(rows, diffs, times, None)
 
     def absorbed(self, changes: pa.Table) -> tuple[DiffRows, Fold]:
         """Add the rows of the join's view diff; give the groups' view diff, and what folds it."""
         width = changes.num_columns - len(META)
         times, diffs = signed_counts(changes, width), changes.column(width + 2).to_numpy()
-        noted = GroupDiffs(self, self.tell(changes.select(range(width)), diffs, times))
+        lists = BagLists(self.memory, self.interner)
+        parts = self.tell(changes.select(range(width)), diffs, times, lists)
+        table = GroupTable(self.definition, self.memory, self.interner, lists)
+        noted = GroupDiffs(table, parts)
         if not noted.always_answer:
             assert noted.each, "rows are made now, as they may fail"
         end_batch(self.memory.gd)
@@ -101,12 +105,15 @@ class AbsorbedGroups(GroupTable):
         width = changes.num_columns - len(META)
         times, diffs = signed_counts(changes, width), changes.column(width + 2).to_numpy()
         rows = texts.take_rows(changes.select(range(width)), np.arange(len(changes))[::-1])
-        self.tell(rows, diffs[::-1], -times[::-1], silent=True)
+        self.tell(rows, diffs[::-1], -times[::-1], None)
 
     def tell(
-        self, rows: pa.Table, diffs: Words, times: Words, *, silent: bool = False
+        self, rows: pa.Table, diffs: Words, times: Words, lists: BagLists | None
     ) -> list[Paths]:
-        """Tell of joined rows, each so many times; gives the notes of groups, block by block."""
+        """Tell of joined rows, each so many times; gives the notes of groups, block by block.
+
+        Without what takes lists down, groups are told in silence.
+        """
         matrix, words = self.rows_of_words(rows), self.graph.words
         self.check_bits(matrix, times)
         self.memory.make_room(len(rows))
@@ -114,15 +121,18 @@ class AbsorbedGroups(GroupTable):
         times = np.ascontiguousarray(times)
         one = np.zeros(1, np.int64)
         with lent(matrix, ops, times):
-            words[f.OPS], words[f.SILENT], words[f.CURSOR] = address_of(ops), silent, 0
+            words[f.OPS], words[f.SILENT], words[f.CURSOR] = address_of(ops), lists is None, 0
             ended = f.FULL
             while ended == f.FULL:
                 words[f.ROWS] = 0
                 ended = absorb(self.graph.st, address_of(times), len(ops))
                 rows_noted = int(words[f.ROWS])
                 notes = self.memory.notes(rows_noted)
+                if lists is not None:
+                    lists.take(notes)
                 parts.append(Paths(notes, one, one - 1, one + 1, rows_noted))
-        if silent:
+        if lists is None:
+            self.memory.forget_logs()
             end_batch(self.memory.gd)
         return parts
 

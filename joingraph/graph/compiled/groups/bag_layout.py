@@ -4,6 +4,7 @@ row     x, y  ->  | x's word | y's low word | y's high word |       each describ
     state   of a set  | sums over its different rows |
             best      | is there a row | its words |
             places    | how many rows | the words of some |
+            list      | the number of its group, by which its rows are found |
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from joingraph.aggregates.sums import Monomial
 from joingraph.expressions.texts import is_text
 from joingraph.expressions.types import words_of
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.groups.bag_tree import NUMBER, TEXT, TEXT_DOWN
+from joingraph.graph.compiled.groups.bag_tree import DOWN, NULLS_FIRST, NUMBER, TEXT
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.plan.bags import Bag, Kept
 from joingraph.plan.messages import Best, Part, product
@@ -29,7 +30,7 @@ from joingraph.plan.model import Slot
 ZEROS = {pa.float32(): f.NEGATIVE_ZERO_32, pa.float64(): f.NEGATIVE_ZERO_64}
 MASKS = {pa.float32(): (1 << 31) - 1, pa.float64(): (1 << 63) - 1}
 LEAST_WORD, MOST_WORD = -1 << 63, (1 << 63) - 1
-KINDS = {"set": f.SET, "best": f.BEST, "places": f.PLACES}
+KINDS = {"set": f.SET, "best": f.BEST, "places": f.PLACES, "list": f.LIST}
 
 Places = Callable[[Slot], list[tuple[int, int]]]
 
@@ -41,6 +42,17 @@ class Change(NamedTuple):
     mask: int = 0
     xor: int = 0
     hole: int = MOST_WORD
+    is_up: bool = False
+
+    def undone(self, words: Words) -> Words:
+        """Return the words that were changed, where they are not NULL."""
+        if self.is_up:
+            words = np.where((words <= self.hole) & (words != LEAST_WORD), words - 1, words)
+        elif self.hole < MOST_WORD:
+            words = np.where((words >= self.hole) & (words != MOST_WORD), words + 1, words)
+        if self.xor:
+            words = words ^ self.xor
+        return np.where(words < 0, words ^ self.mask, words) if self.mask else words
 
 
 def changes(column: Kept) -> list[Change]:
@@ -49,8 +61,11 @@ def changes(column: Kept) -> list[Change]:
         return [Change()] * words_of(column.type)
     mask, down = MASKS.get(column.type, 0), -(column.order == "down")
     first = (LEAST_WORD if column.type == pa.uint64() else 0) ^ down
-    hole = f.NULL_WORD ^ mask ^ first
-    leading = Change(MOST_WORD, mask, first, MOST_WORD if column.skips_null else hole)
+    leading = Change(MOST_WORD, mask, first)
+    if not column.skips_null:
+        is_up = column.nulls_first
+        null = LEAST_WORD if is_up else MOST_WORD
+        leading = Change(null, mask, first, f.NULL_WORD ^ mask ^ first, is_up)
     return [leading, *[Change(xor=LEAST_WORD ^ down)] * (words_of(column.type) - 1)]
 
 
@@ -64,7 +79,7 @@ def text_order(column: Kept) -> int:
     """Return how the words of a value compare."""
     if column.order == "none" or not is_text(column.type):
         return NUMBER
-    return TEXT if column.order == "up" else TEXT_DOWN
+    return TEXT | (column.order == "down") * DOWN | column.nulls_first * NULLS_FIRST
 
 
 def in_order(column: Kept, words: Sequence[Any]) -> list[Any]:
@@ -72,17 +87,13 @@ def in_order(column: Kept, words: Sequence[Any]) -> list[Any]:
     return [*words] if column.order == "none" else [*reversed(words)]
 
 
-def words_back(column: Kept, words: Sequence[Words]) -> list[Words]:
+def words_back(column: Kept, known: Sequence[Change], words: Sequence[Words]) -> list[Words]:
     """Return the words of a value as columns have them, from those in bags."""
-    found, known = list[Words](), changes(column)
-    leading = -1 if column.order == "none" else 0
-    is_null = words[leading] == known[leading].null
-    is_null &= not column.skips_null and column.slot.vertex is None
-    for word, change in zip(words, known, strict=True):
-        is_moved = (word >= change.hole) & (word != MOST_WORD)
-        back = np.where(is_moved, word + 1, word) ^ change.xor
-        back = np.where(back < 0, back ^ change.mask, back)
-        found.append(np.where(is_null, f.NULL_WORD, back))
+    found = [change.undone(word) for word, change in zip(words, known, strict=True)]
+    if not column.skips_null and column.slot.vertex is None:
+        leading = -1 if column.order == "none" else 0
+        is_null = words[leading] == known[leading].null
+        found = [np.where(is_null, f.NULL_WORD, each) for each in found]
     return in_order(column, found)
 
 
@@ -91,6 +102,7 @@ class BagLayout:
     """The layout of a bag's rows, by where a path has the words of a slot."""
 
     bag: Bag
+    number: int  # of the view's bags
     places: Places
 
     @cached_property
@@ -106,7 +118,7 @@ class BagLayout:
         zero = ZEROS.get(column.type, 0) if column.is_one_zero else 0
         for (source, word), change in zip(in_order(column, places), changes(column), strict=True):
             row = [source, word, test, int(column.skips_null)]
-            yield [*row, change.null, zero, change.mask, change.xor, change.hole]
+            yield [*row, change.null, zero, change.mask, change.xor, change.hole, change.is_up]
 
     @property
     def condition(self) -> tuple[int, int]:
@@ -118,6 +130,11 @@ class BagLayout:
         """How each word of a row compares."""
         kinds = [(column, text_order(column)) for column in self.bag.columns]
         return [kind for column, kind in kinds for _ in range(words_of(column.type))]
+
+    @cached_property
+    def changes(self) -> list[list[Change]]:
+        """What changes each word of each column."""
+        return [changes(each) for each in self.bag.columns]
 
     @cached_property
     def starts(self) -> list[int]:
@@ -154,12 +171,14 @@ class BagLayout:
         """The words that a group's state has of it."""
         if self.bag.kind == "set":
             return sum(self.sizes)
-        return 1 + self.rows_told * len(self.parts)
+        return 1 + self.rows_told * len(self.parts)  # of a list: the number of its group
 
     @property
     def rows_told(self) -> int:
         """How many of its rows a group's state has."""
-        return 1 if self.bag.places is None else self.bag.places.values
+        if self.bag.places is not None:
+            return self.bag.places.values
+        return int(self.bag.kind == "best")
 
     @property
     def is_weighed(self) -> bool:

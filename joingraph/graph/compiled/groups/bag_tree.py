@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups.text_order import is_text_below
 from joingraph.graph.compiled.machine.kernel import kernel, ld, small, sto
 
@@ -31,7 +32,7 @@ B_PATH = B_ORDERS + MOST_WORDS
 MOST_LEVELS = 24
 TREE_WORDS = B_PATH + 2 * MOST_LEVELS  # on the way to a leaf: a node and a place a level
 NODE_WORDS = 64
-NUMBER, TEXT, TEXT_DOWN = 0, 1, 2  # how a word compares
+NUMBER, TEXT, DOWN, NULLS_FIRST = 0, 1, 2, 4  # how a word compares; a text may also be the others
 
 
 def tree_words(orders: Sequence[int], pool: int, *, weighed: bool = False) -> list[int]:
@@ -85,9 +86,11 @@ def is_word_below(bd: int, word: int, one: int, two: int) -> bool:
     order = ld(bd, B_ORDERS + word)
     if order == NUMBER:
         return one < two
-    if order == TEXT:
-        return is_text_below(ld(bd, B_POOL), one, two)
-    return is_text_below(ld(bd, B_POOL), two, one)
+    if one == f.NULL_WORD or two == f.NULL_WORD:
+        return (one == f.NULL_WORD) == (order & NULLS_FIRST != 0)
+    if order & DOWN:
+        return is_text_below(ld(bd, B_POOL), two, one)
+    return is_text_below(ld(bd, B_POOL), one, two)
 
 
 @small

@@ -65,7 +65,7 @@ class GroupLayout:
     @cached_property
     def bags(self) -> list[BagLayout]:
         """The layouts of the bags."""
-        return [BagLayout(bag, self.places) for bag in self.messages.bags]
+        return [BagLayout(bag, at, self.places) for at, bag in enumerate(self.messages.bags)]
 
     def told_words(self, alias: int) -> int:
         """Return the words of what an alias tells: its sums, then the best values beyond it."""
@@ -79,7 +79,7 @@ class GroupLayout:
 
     def best_row(self, best: Best) -> BagLayout:
         """Return the layout of the bags of a best value: the least of their words is the best."""
-        return BagLayout(Bag("best", (kept_of(best),), best.condition), self.places)
+        return BagLayout(Bag("best", (kept_of(best),), best.condition), 0, self.places)
 
     @property
     def orders_texts(self) -> bool:
@@ -89,8 +89,28 @@ class GroupLayout:
 
     @property
     def bag_entries(self) -> list[int]:
-        """The words of an entry in the tree of each bag."""
-        return [entry_words(len(bag.parts), weighed=bag.is_weighed) for bag in self.bags]
+        """The words of an entry in the tree of each bag, then in the logs of lists."""
+        every = [*self.bags, *self.lists]
+        return [entry_words(len(bag.parts), weighed=bag.is_weighed) for bag in every]
+
+    @cached_property
+    def lists(self) -> list[BagLayout]:
+        """The bags that are listed: a log has what a base diff has changed in each."""
+        return [bag for bag in self.bags if bag.bag.kind == "list"]
+
+    @cached_property
+    def logs(self) -> dict[int, int]:
+        """The place of each list's log among the trees, by the number of its bag."""
+        first = len(self.trees) + len(self.bags)
+        return {bag.number: first + at for at, bag in enumerate(self.lists)}
+
+    def tree_of(self, bag: BagLayout) -> int:
+        """Return the place of a bag among the trees."""
+        return len(self.trees) + bag.number
+
+    def word_of(self, bag: BagLayout) -> int:
+        """Return where the words lie that a group's state has of a bag."""
+        return self.bags_at + sum(each.state_words for each in self.bags[: bag.number])
 
     @property
     def holders(self) -> list[tuple[int, int]]:

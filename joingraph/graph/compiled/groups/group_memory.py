@@ -19,8 +19,10 @@ from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups.bag_contents import contents
 from joingraph.graph.compiled.groups.bag_layout import BagLayout
 from joingraph.graph.compiled.groups.bag_tree import (
+    B_ENTRIES,
     B_NEXT,
     B_NODES,
+    B_ROOT,
     NODE_WORDS,
     TREE_WORDS,
     most_nodes,
@@ -103,21 +105,21 @@ class GroupMemory(RecordTable):
         stride = int(vd[f.V_STRIDE])
         records = self.area.regions[0].words[: stride * int(vd[f.V_NEXT])].reshape(-1, stride)
         end = keys + self.at.words
+        records = records.copy()
+        records[:, [keys + self.at.word_of(bag) for bag in self.at.lists]] = 0  # another group's
         rows = [(tuple(row[:keys]), (*row[keys:end], row[end + 1])) for row in records.tolist()]
         groups = {key: sums for key, sums in rows if sums[0] or sums[-1]}
         blocks = [
             block.words[: self.told_bytes(alias) // 8]
             for alias, block in zip(self.at.kept, self.area.regions[OWN_REGIONS:], strict=False)
         ]
-        bags = [
-            self.entries(place, [key for key, _ in rows]) for place in range(self.at.tree_count)
-        ]
+        trees = range(self.at.tree_count - len(self.at.logs))
+        bags = [self.entries(place, [key for key, _ in rows]) for place in trees]
         return groups, [block.tolist() for block in blocks], bags
 
     def entries(self, place: int, keys: Sequence[tuple[int, ...]]) -> list[tuple[Any, ...]]:
         """Return what a tree holds; an owner that is a group is known by its key."""
-        nodes = self.area.regions[OWN_REGIONS + len(self.at.kept) + place].words
-        alias, _ = self.at.holders[place]
+        nodes, (alias, _) = self.nodes(place), self.at.holders[place]
         found = contents(self.tree(place), nodes)
         if alias != self.messages.root:
             return found
@@ -155,6 +157,22 @@ class GroupMemory(RecordTable):
         """Return the words that describe a bag."""
         start = self.at.first_tree + place * TREE_WORDS
         return self.words[start : start + TREE_WORDS]
+
+    def forget_logs(self) -> None:
+        """Forget what the last base diff has changed in lists."""
+        for place in self.at.logs.values():
+            tree = self.tree(place)
+            tree[B_ROOT : B_ENTRIES + 1] = 0
+            tree[B_NEXT] = 1
+            self.nodes(place)[0] = 0
+
+    def tree_address(self, place: int) -> int:
+        """Return the address of a tree's descriptor."""
+        return self.gd + 8 * (self.at.first_tree + place * TREE_WORDS)
+
+    def nodes(self, place: int) -> Words:
+        """Return the nodes of a tree."""
+        return self.area.regions[OWN_REGIONS + len(self.at.kept) + place].words
 
     def told_bytes(self, alias: int, ops: int = 0) -> int:
         """Return how many bytes there are for what an alias tells, after so many ops at most."""
@@ -208,7 +226,7 @@ class Description:
         self.words = [0] * at.first_tree
         for _, best in at.trees:
             self.add(tree_words(at.best_row(self.messages.bests[best]).orders, texts))
-        for bag in at.bags:
+        for bag in [*at.bags, *at.lists]:
             self.add(tree_words(bag.orders, texts, weighed=bag.is_weighed))
         fields = {
             f.G_WORDS: at.words,
@@ -327,12 +345,15 @@ class Description:
 
     def bag(self, bag: BagLayout) -> list[int]:
         """Describe a bag."""
-        number = self.at.bags.index(bag)
-        before = self.at.bags[:number]
-        tree = self.at.first_tree + (len(self.at.trees) + number) * TREE_WORDS
-        at = self.at.bags_at + sum(each.state_words for each in before)
-        rest = bag.bag.places or self.sums(bag)
-        return [bag.kind, self.base + 8 * tree, at, self.row(bag), *rest]
+        rest: Sequence[int] = bag.bag.places or self.sums(bag)
+        if bag.bag.kind == "list":
+            rest = [self.tree_at(self.at.logs[bag.number]), *[0] * (f.BAG_FIELDS - f.K_LOG - 1)]
+        tree = self.tree_at(self.at.tree_of(bag))
+        return [bag.kind, tree, self.at.word_of(bag), self.row(bag), *rest]
+
+    def tree_at(self, place: int) -> int:
+        """Return where a tree is described."""
+        return self.base + 8 * (self.at.first_tree + place * TREE_WORDS)
 
     def sums(self, bag: BagLayout) -> list[int]:
         """Describe what is added over the rows of a set."""

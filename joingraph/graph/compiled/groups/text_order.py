@@ -12,9 +12,7 @@ from joingraph.graph.compiled.values.string_pool import ARENA
 
 @kernel
 def is_text_below(pool: int, one: int, two: int) -> bool:
-    """True if the bytes of a text are below those of another one; NULL is above all."""
-    if one == f.NULL_WORD or two == f.NULL_WORD:
-        return two == f.NULL_WORD
+    """True if the bytes of a text are below those of another one."""
     entries, arena = ld(pool, f.V_RECORDS), ld(pool, ARENA)
     mine, other = arena + ld(entries, 2 * one), arena + ld(entries, 2 * two)
     length, others = ld(entries, 2 * one + 1), ld(entries, 2 * two + 1)

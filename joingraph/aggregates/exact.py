@@ -109,6 +109,11 @@ class Rounding(NamedTuple):
     dialect: str
     divide: Callable[[int, int], float] = quotient
 
+    @property
+    def never_fails(self) -> bool:
+        """True if any sums have a result."""
+        return self.dialect != "postgres"
+
     def of(self, specials: Sequence[int], top: int, bottom: int) -> float | None:
         """Return what the counted special values make, else the quotient.
 

@@ -59,7 +59,6 @@ class Ratio(NamedTuple):
 
     is_mean: bool
     scale: int
-    always_answers: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ class Linear:
 
     Totals are enough to make the result; without any, `instead` says which aggregates have them.
     `by_column` makes results of many groups' sums, where each fits a word; such results always fit.
-    Engines may also compute a `ratio` by column.
+    Engines may also compute a `ratio` by column. Any sums have a result if it `never_fails`.
     """
 
     type: pa.DataType
@@ -79,11 +78,7 @@ class Linear:
     instead: str = ""
     by_column: Callable[[Sequence[Words]], pa.Array] | None = None
     ratio: Ratio | None = None
-
-    @property
-    def has_ratio(self) -> bool:
-        """True if it is a ratio that any sums have."""
-        return self.ratio is not None and self.ratio.always_answers
+    never_fails: bool = False
 
     def zero(self) -> Sums:
         return (0,) * len(self.monomials)

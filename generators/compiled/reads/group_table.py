@@ -91,7 +91,7 @@ class GroupTable:
         """True if no result can fail, whatever the sums are, as long as they fit words."""
         is_plain = all(isinstance(each.value, Column) for each in self.definition.output)
         known = [each for each in self.plain.aggregates if isinstance(each, Linear)]
-        fits = all(each.by_column is not None or each.has_ratio for each in known)
+        fits = all(each.by_column is not None or each.never_fails for each in known)
         return is_plain and fits and self.grouping.having is None and not self.memory.messages.bags
 
     @property

@@ -32,7 +32,9 @@ def average(asked: Asked) -> Linear:
     type, finish = mean(given, dialect)
     totals = (Total("sum", 0, added), Total("count", 1, pa.int64()))
     shown, ratio = () if added in FLOATS else totals, mean_ratio(given, dialect)
-    return Linear(type, asked.types, monomials, finish, shown, ratio=ratio)
+    never_fails = ratio is not None and Rounding(dialect).never_fails
+    all_of_it = (type, asked.types, monomials, finish, shown)
+    return Linear(*all_of_it, ratio=ratio, never_fails=never_fails)
 
 
 def refuse_numeric(asked: Asked) -> None:
@@ -61,7 +63,7 @@ def mean_ratio(given: pa.DataType, dialect: str) -> Ratio | None:
     scale = 1 if given in FLOATS else scale_of(given)
     if scale > MOST_SCALE or (pa.types.is_decimal(given) and dialect == "spark"):
         return None
-    return Ratio(is_mean=True, scale=scale, always_answers=dialect != "postgres")
+    return Ratio(is_mean=True, scale=scale)
 
 
 def _mean_decimal(given: pa.DataType) -> tuple[pa.DataType, Callable[[Sums], Result]]:

@@ -63,12 +63,12 @@ def sum_(asked: Asked) -> Linear:
     monomials = ((Factor(0, "value"),), (Factor(0, "known"),), *specials(0, given))
     totals = (Total("", 0, type), Total("count", 1, pa.int64())) if is_whole else ()
     by_column = sums_by_column if type == pa.int64() and is_whole else None
-    ratio = Ratio(is_mean=False, scale=1, always_answers=dialect != "postgres")
     is_ratio = not is_whole and type == pa.float64()
     return Linear(
         *(type, asked.types, monomials, finish, totals),
         by_column=by_column,
-        ratio=ratio if is_ratio else None,
+        ratio=Ratio(is_mean=False, scale=1) if is_ratio else None,
+        never_fails=not is_whole and rounding.never_fails,
     )
 
 

@@ -46,7 +46,12 @@ class Spread:
             return rounding.of(odd, top, count * (count - self.less) * scale * scale)
 
         monomials = (*_MONOMIALS, *specials(0, type))
-        return Linear(pa.float64(), asked.types, monomials, finish, instead=_INSTEAD)
+        never_fails = rounding.never_fails
+        return Linear(
+            *(pa.float64(), asked.types, monomials, finish),
+            instead=_INSTEAD,
+            never_fails=never_fails,
+        )
 
 
 _SAMPLE, _POPULATION = Spread(less=1, is_root=False), Spread(less=0, is_root=False)

@@ -215,8 +215,9 @@ class TellingEngine(CompiledEngine):
 
     def _windows_hold(self, ops: int) -> bool:
         """True if sums of floats surely lie in their words, after so many ops."""
-        if not self.windows.hold(self.bits.of_floats(ops), self.bits.floats):
-            self.bits.look()
+        if self.windows.hold(self.bits.of_floats(ops), self.bits.floats):
+            return True
+        self.bits.look()
         return self.windows.hold(self.bits.of_floats(ops), self.bits.floats)
 
     def make_wide(self, ops: int) -> None:

@@ -284,3 +284,16 @@ def test_own_kernels_add_floats_of_two_words_and_give_way_to_more() -> None:
             both(one, other, lambda graph, batch=batch: graph.apply(batch))
             one.check()
         assert engine.telling.plugs.is_used == is_used
+
+
+def test_a_variance_is_the_exact_one_rounded_once() -> None:
+    chance = Random(7)
+    view = jg.View("SELECT VAR_POP(x) AS s FROM t", {"t": "CREATE TABLE t (x DOUBLE)"})
+    graph, values = jg.JoinGraph(view), list[float]()
+    for size in (0, 0, -3, -1074, -1074, 60, 500):
+        values += [math.ldexp(chance.randrange(-99, 99), size) for _ in range(3)]
+        graph.insert("t", [(each,) for each in values[-3:]])
+        exact = list(map(Fraction, values))
+        mean = sum(exact, Fraction(0)) / len(exact)
+        wanted = sum(((each - mean) ** 2 for each in exact), Fraction(0)) / len(exact)
+        assert added(graph) == wanted.numerator / wanted.denominator

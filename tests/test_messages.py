@@ -234,3 +234,16 @@ def test_a_set_that_is_asked_for_deltas_counts_paths_and_goes_on_by_messages(for
     engine = graphs[0].engine
     assert isinstance(engine, CompiledGroups)
     assert engine.telling.tells and not engine.telling.messages.is_set
+
+
+def test_a_row_of_which_its_keys_alone_are_kept_is_found_again() -> None:
+    view = jg.View(
+        "SELECT a.w, MIN(b.v) AS low FROM t a JOIN t b ON b.v = a.x AND b.x = a.w GROUP BY a.w",
+        {"t": "CREATE TABLE t (v INT, x INT, w INT)"},
+    )
+    graph = jg.JoinGraph(view)
+    graph.insert("t", [(0, 3, 0), (0, 1, 1), (0, 1, 1)])
+    graph.delete("t", [(0, 1, 1)])
+    graph.check()
+    graph.delete("t", [(0, 3, 0), (0, 1, 1)])
+    assert graph.count() == 0

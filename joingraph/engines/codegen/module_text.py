@@ -66,12 +66,14 @@ from joingraph.graph.compiled.fields import (
     G_COLUMN,
     G_DIFF,
     G_FIRST,
+    G_FOLDS,
     G_NOTES,
     G_SERIAL,
     G_TABLE,
     GROUPS,
     O_DIFF,
     OP_COUNT,
+    V_NEXT,
 )
 from joingraph.graph.compiled.machine.kernel import add128, multiply_high
 from joingraph.maintainers.compiled.groups import group_of, list_empty, number_row

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 
 from joingraph.engines.codegen.link import Linker
 from joingraph.engines.codegen.module_text import HEAD_OF_GROUPS, INSERTS, NOTE, PATHS
+from joingraph.engines.codegen.notes import note_lines
 from joingraph.engines.codegen.paths import Writer
 from joingraph.engines.codegen.prefetch import AheadOfInserts
 from joingraph.engines.codegen.sums import ONE, Sum, unit_of, write_product, write_term
@@ -43,6 +44,7 @@ from joingraph.graph.compiled.fields import (
 )
 from joingraph.graph.compiled.groups.group_layout import GroupLayout
 from joingraph.graph.compiled.layout import Link, Seat
+from joingraph.plan.keys.distinct import is_told_once
 from joingraph.plan.messages import Term
 
 
@@ -65,9 +67,10 @@ def write_telling(groups: GroupLayout, lookahead: int, alias: int) -> str:
 
 def write_telling_inserts(groups: GroupLayout, lookahead: int, alias: int) -> str:
     """Write the kernel that links new rows and tells of each."""
-    writer = Teller(groups.layout, lookahead, alias, groups=groups)
+    is_once = is_told_once(groups.plan, groups.messages, alias)
+    writer = Teller(groups.layout, lookahead, alias, groups=groups, is_once=is_once)
     writer.bases()
-    ahead = AheadOfInserts(writer)
+    ahead = AheadOfInserts(writer, groups.stride)
     writer.say("gd = ld(st, GROUPS)", "silent = gd == 0")
     writer.say(f"{' = '.join(writer.group_bases())} = 0", "if gd:")
     writer.depth = 2
@@ -101,6 +104,7 @@ class Teller(Writer):
     """The lines written so far."""
 
     groups: GroupLayout = field(kw_only=True)
+    is_once: bool = False  # a group is told of once in a base diff
 
     def text(self, title: str, signature: str) -> str:
         """Return the module's text."""
@@ -153,7 +157,7 @@ class Teller(Writer):
         notes = [f"notes_{at}" for at in range(self.groups.note_columns)]
         units = (unit_of(term) for term, *_ in self.floats())
         told = (f"told_{at}" for at in self.groups.kept)
-        return ["groups", "table", "quiet", *notes, *told, *units]
+        return ["groups", "table", "quiet", "folds", *notes, *told, *units]
 
     def floats(self) -> Iterator[tuple[Term, int, int]]:
         """Yield each term of floats once, whose alias describes it, and as which of its terms."""
@@ -167,7 +171,7 @@ class Teller(Writer):
     def load_group_bases(self) -> None:
         """Load what stays the same while rows are told of."""
         self.say("groups, quiet = ld(gd, G_TABLE), ld(st, SILENT)", "table = ld(groups, V_RECORDS)")
-        self.say("notes_0 = ld(gd, G_NOTES)")
+        self.say("notes_0, folds = ld(gd, G_NOTES), ld(gd, G_FOLDS)")
         for at in range(1, self.groups.note_columns):
             self.say(f"notes_{at} = notes_{at - 1} + ld(gd, G_COLUMN)")
         for alias in self.groups.kept:
@@ -365,17 +369,7 @@ class Teller(Writer):
             self.say(f"number = (group - table) // {self.groups.stride * 8}")
         self.say(*(f"old_{word} = ld(group, {state + word})" for word in range(words)))
         news = self.add_news(change, state)
-        now = [f"sto(notes_{1 + state + words + at}, {{}}, {new})" for at, new in enumerate(news)]
-        self.say("if not quiet:", f"    seen = ld(group, {state + words})", "    if seen < first:")
-        self.depth += 2
-        self.say("sto(notes_0, n, diff | number)")
-        self.say(*(f"sto(notes_{1 + word}, n, ld(group, {word}))" for word in range(state)))
-        self.say(*(f"sto(notes_{1 + state + word}, n, old_{word})" for word in range(words)))
-        self.say(*(each.format("n") for each in now))
-        self.say(f"sto(group, {state + words}, serial + n)", "n += 1")
-        self.depth -= 1
-        self.say("else:", *(f"    {each.format('seen - serial')}" for each in now))
-        self.depth -= 1
+        self.say(*note_lines(self.groups, news, is_once=self.is_once))
         if group is None or self.groups.messages.tells[self.start_alias].up is None:
             self.say(f"list_empty(gd, group + {state * 8})")
 

@@ -27,6 +27,8 @@ from joingraph.expressions.tree import Expression, Value
 from joingraph.expressions.types import sql_name
 from joingraph.expressions.words import Word, from_words, normal, to_words, words_of
 from joingraph.generators.group_size import group_bytes
+from joingraph.reads.access_paths import AllGroups
+from joingraph.reads.group_keys import GroupsByKey, GroupsWay
 from joingraph.sql.definition import Definition, Use
 from joingraph.view_diffs.view_diff import META, SIGNS, DiffRows, change_table, signed_counts
 
@@ -233,13 +235,30 @@ class Groups:
 
     def all_shown(self) -> Shown:
         """Return what all groups show."""
-        keys = list(self.of)
+        return self.shown_by(AllGroups())
+
+    def shown_by(self, way: GroupsWay) -> Shown:
+        """Return what the groups show at which a read looks."""
+        keys = self.keys_by(way)
         values = [each for each in map(self.values_of, keys) if each is not None]
         return self.shown(keys, values)
 
-    def keys_of(self, words: tuple[Word, ...]) -> list[Key]:
-        """Return the keys of the groups that show a row."""
-        found, keys = self.all_shown(), list(self.of)
+    def keys_by(self, way: GroupsWay) -> list[Key]:
+        """Return the keys of the groups at which a read looks."""
+        if isinstance(way, GroupsByKey):
+            return [each for each in way.keys if each in self.of]
+        keys, names = list(self.of), self.grouping.values
+        if not way.tests:
+            return keys
+        columns: dict[Expression, pa.Array] = {
+            names[at]: from_words([key[at] for key in keys], kind)
+            for at, kind in enumerate(self.key_types)
+        }
+        return [keys[at] for at in surviving(way.tests, columns, len(keys))]
+
+    def keys_of(self, words: tuple[Word, ...], way: GroupsWay) -> list[Key]:
+        """Return the keys of the groups that show a row, of those at which a read looks."""
+        found, keys = self.shown_by(way), self.keys_by(way)
         rows = zip(*map(words_of, found.rows.columns), strict=True)
         return [keys[at] for at, row in zip(found.passing, rows, strict=True) if row == words]
 
@@ -284,3 +303,18 @@ class Groups:
 def key_words(column: pa.ChunkedArray) -> list[Word]:
     """Return a column's words, by which values are the same group; both zeros are one."""
     return [word for chunk in column.chunks for word in to_words(normal(chunk))]
+
+
+def surviving(
+    tests: Sequence[Expression], values: Mapping[Expression, pa.Array], count: int
+) -> Numbers:
+    """Number the rows on which conditions are TRUE, one condition after the other."""
+    left = np.arange(count)
+    for test in tests:
+        left = left[np.asarray(holds(test, some(values, left), len(left)), bool)]
+    return left
+
+
+def some(values: Mapping[Expression, pa.Array], rows: Numbers) -> dict[Expression, pa.Array]:
+    """Take some of the rows of columns."""
+    return {name: column.take(pa.array(rows)) for name, column in values.items()}

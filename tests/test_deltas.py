@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 from random import Random
 from typing import Any
 
@@ -254,3 +255,47 @@ def test_deltas_of_much_text_are_written_in_parts(monkeypatch: pytest.MonkeyPatc
     nested = graph.apply(batch, form="factorised")
     assert sorted(row[0] for row in deltas_of(nested)) == [text for (text,) in texts]
     assert nested.factorised().tables["groups"].num_rows == 6
+
+
+def test_deltas_come_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("joingraph.engines.compiled.grouped.NOTES", 3)
+    for seed in range(100, 112):
+        check_case(seed, "compiled")
+
+
+def test_changes_of_sums_may_take_two_words() -> None:
+    table = "CREATE TABLE t (g INT, d DECIMAL(30,2), PRIMARY KEY (g, d))"
+    view = jg.View("SELECT g, SUM(d) AS s FROM t GROUP BY g", {"t": table})
+    graphs = [jg.JoinGraph(view, engine=engine) for engine in ENGINES]
+    great = Decimal("9" * 27 + ".25")
+    for batch in (
+        [("insert", "t", [(1, great), (2, -great), (1, Decimal("0.25"))])],
+        [("update", "t", [(1, great)], [(2, great)]), ("delete", "t", [(2, -great)])],
+        [("insert", "t", [(1, Decimal(-(1 << 64)))]), ("delete", "t", [(1, Decimal("0.25"))])],
+    ):
+        one, other = (graph.apply(batch, form="factorised") for graph in graphs)
+        assert bag_of(one.deltas().table) == bag_of(other.deltas().table)
+        assert_factorised(one, batch)
+        assert one.deltas().net().num_rows == other.deltas().net().num_rows > 0
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("form", ["deltas", "factorised"])
+def test_a_change_that_its_type_does_not_hold_names_the_group(engine: str, form: str) -> None:
+    tables = {name: f"CREATE TABLE {name} (a INT, b BIGINT)" for name in "tu"}
+    view = jg.View("SELECT t.b, SUM(u.b) AS s FROM t JOIN u ON t.a = u.a GROUP BY t.b", tables)
+    graph = jg.JoinGraph(view, engine=engine)
+    graph.load({"t": [(1, 7)], "u": []})
+    half = 1 << 62
+    graph.insert("u", [(1, -half), (1, -half)])
+    more = [("insert", "t", [(1, 8), (1, 7)]), ("insert", "u", [(1, half + 1)])]
+    with pytest.raises(jg.DiffError, match=r"b = 7.*; nothing was applied"):
+        graph.apply(more, form=form)
+    graph.check()
+    assert graph.seq == 1
+    bare = jg.JoinGraph(view, engine=engine, keep_groups=False)
+    bare.load({"t": [], "u": [(1, half), (1, half)]})
+    with pytest.raises(jg.DiffError) as error:
+        bare.insert("t", [(2, 9), (1, 8)], form=form)
+    text = '"s" of the group b = 8 changes by 9223372036854775808, which BIGINT does not hold'
+    assert str(error.value) == f"{text}; nothing was applied"

@@ -134,7 +134,7 @@ def test_messages_give_the_groups_that_the_joined_rows_give(seed: int) -> None:
 
 def test_what_has_no_sums_needs_the_joined_rows() -> None:
     for sql in (
-        "SELECT f.fan, MAX(t.x) AS m FROM f JOIN t ON f.a = t.a GROUP BY f.fan",
+        "SELECT f.fan, COUNT(DISTINCT t.s) AS m FROM f JOIN t ON f.a = t.a GROUP BY f.fan",
         "SELECT f.fan, t.txt FROM f JOIN t ON f.a = t.a GROUP BY f.fan, t.txt",
         "SELECT f.fan, COUNT(*) AS n FROM f JOIN t ON f.a = t.a AND f.w < t.x GROUP BY f.fan",
     ):
@@ -189,3 +189,61 @@ def test_kernels_that_come_when_groups_are_no_longer_told_are_not_used() -> None
     plugs.make(some)
     graph.insert("t", [(1,)])
     assert engine.telling.memory.alias(some.alias)[some.field] == 0
+
+
+@pytest.mark.parametrize("use", ["COUNT(*)", "SUM(r.n)", "MAX(r.n)"])
+@pytest.mark.parametrize("lookahead", ["none", "exact"])
+def test_rows_that_have_nothing_but_the_number_of_a_group_are_found(
+    use: str, lookahead: str
+) -> None:
+    sql = (
+        f"SELECT u.a, {use} AS n FROM t JOIN t u ON t.a = u.a AND t.s = u.s"
+        " JOIN r ON r.id = t.id GROUP BY u.a"
+    )
+    graph = jg.JoinGraph(jg.View(sql, TABLES, dialect="duckdb"), lookahead=lookahead)
+    rows = [(a, 9, 7, None, None, None) for a in (1, 2, 2, 3, 3, 3)]
+    graph.apply([("insert", "r", [(9, 4)]), ("insert", "t", rows)])
+    graph.apply([("delete", "t", [rows[5], rows[4], rows[2]])])
+    with pytest.raises(jg.DiffError, match="there is no row"):
+        graph.apply([("delete", "t", [rows[3], rows[4]])])
+    graph.check()
+    paths = {1: 1, 2: 1, 3: 1}
+    value = {"COUNT(*)": 1, "SUM(r.n)": 4, "MAX(r.n)": 4}[use]
+    found = sorted(tuple(row.values()) for row in graph.scan().read_all().to_pylist())
+    assert found == [(a, value * times) for a, times in paths.items()]
+    graph.apply([("delete", "t", rows[:2]), ("delete", "t", rows[3:4])])
+    assert graph.count() == 0
+
+
+@pytest.mark.parametrize("form", ["deltas", "factorised"])
+def test_a_set_that_is_asked_for_deltas_counts_paths_and_goes_on_by_messages(form: str) -> None:
+    sql = "SELECT DISTINCT f.fan FROM f JOIN t ON f.a = t.a JOIN r ON r.id = t.id"
+    view = jg.View(sql, TABLES, dialect="duckdb")
+    graphs = [jg.JoinGraph(view), jg.JoinGraph(view, engine="reference")]
+    chance, held = Random(5), dict[str, list[tuple[Any, ...]]](f=[], t=[], r=[])
+    for number in range(20):
+        batch = drawn_batch(chance, ("f", "t", "r"), held)
+        if number % 3 == 1:
+            found = [graph.apply(batch, form=form) for graph in graphs]
+            assert bag(found[0].deltas().table.to_pylist()) == bag(
+                found[1].deltas().table.to_pylist()
+            )
+        else:
+            both(graphs[0], graphs[1], lambda graph, batch=batch: graph.apply(batch))
+        graphs[0].check()
+    engine = graphs[0].engine
+    assert isinstance(engine, CompiledGroups)
+    assert engine.telling.tells and not engine.telling.messages.is_set
+
+
+def test_a_row_of_which_its_keys_alone_are_kept_is_found_again() -> None:
+    view = jg.View(
+        "SELECT a.w, MIN(b.v) AS low FROM t a JOIN t b ON b.v = a.x AND b.x = a.w GROUP BY a.w",
+        {"t": "CREATE TABLE t (v INT, x INT, w INT)"},
+    )
+    graph = jg.JoinGraph(view)
+    graph.insert("t", [(0, 3, 0), (0, 1, 1), (0, 1, 1)])
+    graph.delete("t", [(0, 1, 1)])
+    graph.check()
+    graph.delete("t", [(0, 3, 0), (0, 1, 1)])
+    assert graph.count() == 0

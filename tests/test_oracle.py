@@ -50,10 +50,14 @@ def test_some_batches_leave_a_group_without_a_value() -> None:
     assert inputs["poison, refused"] > inputs["poison"] / 3 > 5, inputs
 
 
+@pytest.mark.parametrize("only", ["rows", "groups"])
 @pytest.mark.parametrize("seed", first(1, range(7000, 7100, 25)))
-def test_random_views_run_their_own_kernels_as_plain_python(seed: int) -> None:
-    """Compiling them takes seconds a view; without numba's compiler the text is run at once."""
-    case = ["--cases", "25", "--seed", str(seed), "--together"]
+def test_random_views_run_their_own_kernels_as_plain_python(seed: int, only: str) -> None:
+    """Compiling them takes seconds a view; without numba's compiler the text is run at once.
+
+    Plain Python looks whether memory that is read or written is the graph's.
+    """
+    case = ["--cases", "25", "--seed", str(seed), "--together", "--only", only]
     command = [sys.executable, "-m", "tests.oracle", *case]
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

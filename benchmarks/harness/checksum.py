@@ -61,28 +61,39 @@ def tally_groups(rows: Rows, keys: int) -> Tally:
     if isinstance(rows, pa.Table):
         return sum((tally_groups(part, keys) for part in rows.to_batches()), Tally())
     names = _by_word(rows.column("_change_type"), lambda word: word != PRE_IMAGE)
-    return _tally_images(rows, keys, names)
+    is_after = _by_word(rows.column("_change_type"), lambda word: word not in REMOVALS)
+    return _tally_images(rows, keys, names, is_after)
 
 
 def tally_folded_groups(rows: pa.Table, keys: int) -> Tally:
-    """Do the same where a batch was folded: a group is deleted and inserted, but not as a pair."""
+    """Do the same where a batch was folded: a group is deleted and inserted, but not as a pair.
+
+    Its two rows mostly lie side by side; those of which they do not are looked for.
+    """
     if not len(rows):
         return Tally()
     [batch] = rows.combine_chunks().to_batches()
     is_after = _by_word(batch.column("_change_type"), lambda word: word not in REMOVALS)
-    groups = _numbered([_int64(column) for column in batch.columns[:keys]])
-    is_pair = np.isin(groups, groups[is_after == 1])
-    return _tally_images(batch, keys, np.where(is_pair, is_after, 1))
+    groups, is_pair = [_int64(column) for column in batch.columns[:keys]], np.zeros(len(rows), bool)
+    alike = np.logical_and.reduce([each[1:] == each[:-1] for each in groups])
+    is_pair[1:] |= alike
+    is_pair[:-1] |= alike
+    rest = np.flatnonzero(~is_pair)
+    if len(rest):
+        numbers = _numbered([each[rest] for each in groups])
+        is_pair[rest] = np.isin(numbers, numbers[is_after[rest] == 1])
+    return _tally_images(batch, keys, np.where(is_pair, is_after, 1), is_after)
 
 
-def _tally_images(rows: pa.RecordBatch, keys: int, names: Numbers) -> Tally:
+def _tally_images(rows: pa.RecordBatch, keys: int, names: Numbers, is_after: Numbers) -> Tally:
     """Read images before and after; `names` is 1 where the words of a group count."""
     columns = [rows.column(name) for name in rows.schema.names if not name.startswith("_")]
-    is_after = _by_word(rows.column("_change_type"), lambda word: word not in REMOVALS)
     total, states = 0, len(columns) - keys
-    for weight, column in enumerate(columns, start=1):
-        weights = weight * names if weight <= keys else weight + states * is_after
-        total += int(np.dot(_int64(column), weights))
+    for weight, column in enumerate(map(_int64, columns), start=1):
+        if weight <= keys:
+            total += weight * int(np.dot(column, names))
+        else:
+            total += weight * int(column.sum()) + states * int(np.dot(column, is_after))
     return Tally(int(names.sum()), total % 2**64)
 
 

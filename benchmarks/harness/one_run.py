@@ -140,7 +140,7 @@ def _consume_stream(graph: JoinGraph, batch: Batch, read_rows: Read) -> Tally:
 
 
 def _consume_net(graph: JoinGraph, batch: Batch, read_rows: Read) -> Tally:
-    return read_rows(graph.apply(batch).to_arrow(net=True))
+    return read_rows(graph.apply(batch, form="net").to_arrow(net=True))
 
 
 def _consume_call(graph: JoinGraph, batch: Batch, read_rows: Read) -> Tally:

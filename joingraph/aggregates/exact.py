@@ -95,6 +95,17 @@ def root(top: int, bottom: int) -> float:
     return quotient(2 * found + (not is_exact), 2 << up)
 
 
+def coarse(total: int, squares: int, scale: int) -> tuple[int, int, int]:
+    """Return a sum, one of squares and their scale without twos that all of them have."""
+    twos = max(0, min(twos_in(total), twos_in(squares) // 2, twos_in(scale)))
+    return total >> twos, squares >> 2 * twos, scale >> twos
+
+
+def twos_in(number: int) -> int:
+    """Return how often an integer is divided by two; of 0 it is -1."""
+    return (number & -number).bit_length() - 1
+
+
 def special(counts: Sequence[int]) -> float | None:
     """Return the sum of a bag by its counts of NaN, infinity, -infinity; None if it has none."""
     if not any(counts):
@@ -108,6 +119,11 @@ class Rounding(NamedTuple):
 
     dialect: str
     divide: Callable[[int, int], float] = quotient
+
+    @property
+    def never_fails(self) -> bool:
+        """True if any sums have a result."""
+        return self.dialect != "postgres"
 
     def of(self, specials: Sequence[int], top: int, bottom: int) -> float | None:
         """Return what the counted special values make, else the quotient.

@@ -50,12 +50,24 @@ class Total(NamedTuple):
     type: pa.DataType
 
 
+class Ratio(NamedTuple):
+    """A DOUBLE of a sum and a count of values, rounded once: the mean, or the sum itself.
+
+    Of no value it is NULL. The other sums count NaN and infinities, which decide it if there are
+    any. One is `scale` in the sum; of floats it is what an engine chooses.
+    """
+
+    is_mean: bool
+    scale: int
+
+
 @dataclass(frozen=True, slots=True)
 class Linear:
     """An aggregate that its sums decide; `finish` makes the result of them.
 
     Totals are enough to make the result; without any, `instead` says which aggregates have them.
     `by_column` makes results of many groups' sums, where each fits a word; such results always fit.
+    Engines may also compute a `ratio` by column. Any sums have a result if it `never_fails`.
     """
 
     type: pa.DataType
@@ -65,6 +77,8 @@ class Linear:
     totals: tuple[Total, ...] = ()
     instead: str = ""
     by_column: Callable[[Sequence[Words]], pa.Array] | None = None
+    ratio: Ratio | None = None
+    never_fails: bool = False
 
     def zero(self) -> Sums:
         return (0,) * len(self.monomials)

@@ -16,6 +16,7 @@ from joingraph.api.subscription import is_whole
 from joingraph.common.errors import DiffError, LimitError
 from joingraph.common.names import plain, short_repr
 from joingraph.engines.contract import ALL_ROWS, Calls, Engine, IdiffsOf, Ready, Wanted
+from joingraph.engines.grouping import GroupingEngine
 from joingraph.engines.missing_rows import missing_text, set_aside
 from joingraph.engines.stand_in import has_failed
 from joingraph.engines.streaming import never_fails
@@ -38,6 +39,7 @@ from joingraph.view_diffs.formats import (
     made_as_idiffs,
     made_as_rows,
     made_factorised,
+    made_folded,
 )
 from joingraph.view_diffs.idiffs import IDiffs, group_idiffs, make_idiffs
 from joingraph.view_diffs.view_diff import META, Forms, ViewDiff, check_names
@@ -197,7 +199,7 @@ class Batches:
         most = plain(self.max_view_diffs)
         if most is not None and not is_whole(most):
             raise ValueError(f"max_view_diffs is a number of rows, found {short_repr(most)}")
-        if most is not None and form == "rows" and not self.maintain_only:
+        if most is not None and form in ("rows", "net") and not self.maintain_only:
             rows, exact, _ = self._live.engine.fanout(entries, skip=True)
             if rows > most:
                 raise LimitError(
@@ -227,17 +229,20 @@ class Batches:
         self, attempt: Attempt, entries: Sequence[Entry], form: str, *, ready: Ready | None = None
     ) -> tuple[list[Refused], ViewDiff]:
         """Carry a batch out and give its view diffs in one form."""
-        if form != "rows":
+        if form not in ("rows", "net"):
             check_names(f'form="{form}"', pa.schema([*self._live.view.schema, *META]))
         seq = self._live.journal.state.seq + 1
         skip, generate = self.skips, attempt.is_trial or not self.maintain_only
         if self.makes_deltas(form):
-            refused, forms = self._deltas(entries, generate=generate)
+            refused, forms = self._deltas(entries, form, generate=generate)
         elif generate and form == "idiffs":
             refused, forms = self._as_idiffs(entries)
         elif generate and form == "factorised":
             found, refused = self._factorised(entries, skip=skip)
             forms = made_factorised(found, self.from_rows(entries, refused))
+        elif generate and form == "net" and isinstance(self._live.engine, GroupingEngine):
+            folded, refused = self._live.engine.fold(entries, skip=skip)
+            forms = made_folded(folded)
         else:
             applied = self._live.engine.apply(entries, skip=skip, generate=generate, ready=ready)
             refused = applied.refused
@@ -246,9 +251,14 @@ class Batches:
         self.refuse(entries, refused)
         return refused, ViewDiff(forms, seq)
 
-    def _deltas(self, entries: Sequence[Entry], *, generate: bool) -> tuple[list[Refused], Forms]:
+    def _deltas(
+        self, entries: Sequence[Entry], form: str, *, generate: bool
+    ) -> tuple[list[Refused], Forms]:
         """Carry a batch out and give the deltas of groups; none, if view diffs are not wanted."""
         engine, definition = self._live.engine, self._live.view.definition
+        if generate and form == "deltas" and isinstance(engine, GroupingEngine):
+            deltas, refused = engine.add_up(entries, skip=self.skips)
+            return refused, made_as_deltas(deltas)
         if generate and definition.grouping is not None:
             found, refused = engine.factorise(entries, skip=self.skips)
             return refused, made_factorised(found, self.from_rows((), ()))

@@ -191,8 +191,8 @@ class JoinGraph(Closing):
     ) -> ViewDiff:
         """Apply a batch over one or several base tables, in order: whole or not at all.
 
-        `form` is how its view diffs are made: "rows", "idiffs", "factorised" (docs/outputs.md), or
-        of a view that groups "deltas" (docs/grouping.md).
+        `form` is how its view diffs are made: "rows", "net", "idiffs", "factorised"
+        (docs/outputs.md), or of a view that groups "deltas" (docs/grouping.md).
         A batch whose position was applied already is answered as it was then.
         """
         return self._writes.apply(batch, source, position, form)

@@ -40,6 +40,7 @@ from joingraph.view_diffs.view_diff import (
     check_names,
 )
 
+AS_ROWS = ("rows", "net")  # forms that few rows, which are no groups, are made in
 LOADS = "load takes rows by base table, {name: rows}"
 
 Diffs = Iterable[Sequence[object]]  # ("insert", table, rows), ("update", table, pre, post), ...
@@ -103,7 +104,7 @@ class Writes:
         with live.lock:
             made = None
             is_plain = source is None and position is None and type(form) is str
-            if is_plain and form == "rows" and live.is_calm:
+            if is_plain and form in AS_ROWS and live.is_calm:
                 calls = self.batches.calls
                 if calls is not None:
                     made = live.call(calls.read, batch, self.batches.called)
@@ -124,7 +125,7 @@ class Writes:
         if again is not None:
             return again.number, self._answered(again, form)
         called = None
-        if form == "rows":
+        if form in AS_ROWS:
             called = self._called(batch, origin)
         return called or self._applied(batch, origin, form)
 

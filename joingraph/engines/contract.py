@@ -14,8 +14,9 @@ import pyarrow as pa
 from joingraph.common.progress import Progress
 from joingraph.expressions.tree import Expression
 from joingraph.graph.blocks import Block, Part
-from joingraph.reads.access_paths import AllGroups, Way
+from joingraph.reads.access_paths import Way
 from joingraph.reads.expire import Conditions
+from joingraph.reads.group_keys import GroupsWay
 from joingraph.reads.requests import Reading, Touched
 from joingraph.reads.row_lookup import Asked
 from joingraph.reads.unanswered import Unanswered
@@ -193,7 +194,7 @@ class Engine(Protocol):
         """Read what is asked of the view, counting what is touched of the graph."""
         ...
 
-    def way(self, reading: Reading) -> Way | AllGroups:
+    def way(self, reading: Reading) -> Way | GroupsWay:
         """Choose where a read starts."""
         ...
 

@@ -15,26 +15,26 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Protocol
 
-import numpy as np
 import pyarrow as pa
 
 from joingraph.common.errors import CorruptGraph, DiffError, LimitError, ViewError
 from joingraph.common.progress import Progress
 from joingraph.engines.contract import Applied, Blocks, Engine, Ready
 from joingraph.engines.streaming import one_table
-from joingraph.expressions.evaluate import NoAnswer, evaluate, holds
+from joingraph.expressions.evaluate import NoAnswer, evaluate
 from joingraph.expressions.order import in_order
 from joingraph.expressions.python_values import python_value
 from joingraph.expressions.show import show
-from joingraph.expressions.texts import Numbers, blocks, take_rows
+from joingraph.expressions.texts import blocks, take_rows
 from joingraph.expressions.tree import Expression
 from joingraph.expressions.words import Word, from_words
 from joingraph.generators.deltas import DeltaMaker
-from joingraph.generators.groups import Groups, Key, Shown, Values
+from joingraph.generators.groups import Groups, Key, Shown, Values, some, surviving
 from joingraph.generators.reads.scan import BLOCK
 from joingraph.graph.blocks import Block
 from joingraph.reads.access_paths import AllGroups
 from joingraph.reads.expire import Conditions
+from joingraph.reads.group_keys import GroupsWay, choose_groups
 from joingraph.reads.requests import Reading
 from joingraph.reads.requests import Touched as Visited
 from joingraph.reads.row_lookup import Asked, ask, condition, of_joined, of_rows
@@ -45,7 +45,7 @@ from joingraph.tables.batch import Entry, Refused
 from joingraph.tables.table import Table
 from joingraph.view_diffs.deltas import Deltas, FactorisedDeltas
 from joingraph.view_diffs.factorised import Factorised
-from joingraph.view_diffs.view_diff import DiffRows, Fold
+from joingraph.view_diffs.view_diff import DiffRows, Fold, fold
 
 NO_GROUPS = (
     "this graph keeps no groups, so batches make deltas of them and no rows; ask for"
@@ -74,12 +74,16 @@ class Known(Protocol):
         """Return what all groups show."""
         ...
 
+    def shown_by(self, way: GroupsWay) -> Shown:
+        """Return what the groups show at which a read looks."""
+        ...
+
     def shown(self, keys: Sequence[Key], values: Sequence[Values]) -> Shown:
         """Return which groups pass HAVING, their values, and the view's rows of these."""
         ...
 
-    def keys_of(self, words: tuple[Word, ...]) -> list[Key]:
-        """Return the keys of the groups that show a row."""
+    def keys_of(self, words: tuple[Word, ...], way: GroupsWay) -> list[Key]:
+        """Return the keys of the groups that show a row, of those at which a read looks."""
         ...
 
     def values_of(self, key: Key) -> Values | None:
@@ -178,6 +182,11 @@ class GroupingEngine:
         self._groups = groups
         return found
 
+    def fold(self, entries: Sequence[Entry], *, skip: bool) -> tuple[pa.Table, list[Refused]]:
+        """Apply a batch as `apply` does, and give its view diffs folded."""
+        applied = self.apply(entries, skip=skip, generate=True)
+        return fold(applied.changes, applied.net), applied.refused
+
     def stream(
         self, entries: Sequence[Entry], *, skip: bool, generate: bool
     ) -> tuple[Generator[pa.Table], list[Refused]]:
@@ -185,15 +194,20 @@ class GroupingEngine:
         applied = self.apply(entries, skip=skip, generate=generate)
         return one_table(applied.changes.rows), applied.refused
 
-    def factorise(
-        self, entries: Sequence[Entry], *, skip: bool
-    ) -> tuple[Factorised, list[Refused]]:
-        """Apply a batch; give its deltas, each with the list of its groups."""
+    def add_up(self, entries: Sequence[Entry], *, skip: bool) -> tuple[Deltas, list[Refused]]:
+        """Apply a batch; give its deltas."""
         deltas, groups = self.deltas, self.groups if self.keep_groups else None
         applied = self.rows.apply(entries, skip=skip, generate=True)
         found = deltas.of(applied.changes.table)
         self._absorbed_by(groups, applied.changes)
-        return FactorisedDeltas.of(found), applied.refused
+        return found, applied.refused
+
+    def factorise(
+        self, entries: Sequence[Entry], *, skip: bool
+    ) -> tuple[Factorised, list[Refused]]:
+        """Apply a batch; give its deltas, each with the list of its groups."""
+        found, refused = self.add_up(entries, skip=skip)
+        return FactorisedDeltas.of(found), refused
 
     def missing(self, entries: Sequence[Entry]) -> list[Refused]:
         """Name the diffs of a batch that remove a row which is not there; change nothing."""
@@ -228,12 +242,13 @@ class GroupingEngine:
         return rows if found is None else found
 
     def limit(self, memory_limit: int) -> None:
-        """Refuse where groups are kept: what they take is not known beforehand."""
+        """Refuse where groups are kept in Python: what they take is not known beforehand."""
         if not self.keep_groups:
             self.rows.limit(memory_limit)
             return
         raise LimitError(
-            "memory_limit=… is not kept by a view that groups; leave it out, or keep_groups=False"
+            f"memory_limit=… is not kept by groups of joined rows, which {self.definition.name}"
+            " needs; leave it out, or keep_groups=False"
         )
 
     def keep(self) -> None:
@@ -275,12 +290,9 @@ class GroupingEngine:
 
     def read(self, reading: Reading, touched: Visited) -> Iterator[pa.RecordBatch]:
         """Read what is asked of the view."""
-        _, values, rows = self.groups_of(reading.conditions).all_shown()
+        _, values, rows = self.groups_of(reading.conditions).shown_by(self.way(reading))
         touched.projected_tuples += rows.num_rows
-        chosen = np.arange(rows.num_rows)
-        for test in reading.conditions:
-            known = some(values, chosen)
-            chosen = chosen[np.asarray(holds(test, known, len(chosen)), bool)]
+        chosen = surviving(reading.conditions, values, rows.num_rows)
         if reading.order and len(chosen):
             known = some(values, chosen)
             columns = [evaluate(each.value, known, len(chosen)) for each in reading.order]
@@ -288,9 +300,15 @@ class GroupingEngine:
         part, parts = reading.part
         return blocks(take_rows(rows, chosen[part::parts][: reading.limit]), BLOCK)
 
-    def way(self, reading: Reading) -> AllGroups:
-        """Read all groups, whatever is asked."""
-        return AllGroups(self.keep_groups)
+    def way(self, reading: Reading) -> GroupsWay:
+        """Choose at which groups a read looks."""
+        return self.way_to(reading.conditions)
+
+    def way_to(self, conditions: Sequence[Expression]) -> GroupsWay:
+        """Choose at which groups to look that may meet conditions."""
+        if not self.keep_groups:
+            return AllGroups(are_kept=False)
+        return choose_groups(self.grouping, conditions)
 
     def index(self, column: str) -> None:
         """Refuse: groups are found by their key."""
@@ -302,7 +320,8 @@ class GroupingEngine:
     def why(self, asked: Asked) -> list[tuple[Kept, ...]]:
         """Find the complete paths of a group of such values."""
         found = list[tuple[Kept, ...]]()
-        for key in self.groups_of(asked.conditions).keys_of(asked.words):
+        groups, way = self.groups_of(asked.conditions), self.way_to(asked.conditions)
+        for key in groups.keys_of(asked.words, way):
             for row in self.rows_of(key):
                 found += self.rows.why(row)
         return found
@@ -326,7 +345,8 @@ class GroupingEngine:
         keys = self.grouping.values[: self.grouping.keys]
         shown = {each.value: at for at, each in enumerate(self.definition.output)}
         if any(key not in shown for key in keys):
-            return [] if self.groups_of().keys_of(asked.words) else [NoGroup()]
+            way = self.way_to(asked.conditions)
+            return [] if self.groups_of().keys_of(asked.words, way) else [NoGroup()]
         key = tuple(asked.words[shown[each]] for each in keys)
         groups = self.groups_of(asked.conditions)
         values = groups.values_of(key)
@@ -373,8 +393,3 @@ def nothing_applied() -> Generator[None]:
         raise
     except DiffError as error:
         raise DiffError(f"{error}; nothing was applied") from None
-
-
-def some(values: Mapping[Expression, pa.Array], rows: Numbers) -> dict[Expression, pa.Array]:
-    """Take some of the rows of columns."""
-    return {name: column.take(pa.array(rows)) for name, column in values.items()}

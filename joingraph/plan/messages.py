@@ -23,13 +23,13 @@ import pyarrow as pa
 from joingraph.aggregates.registry import aggregate
 from joingraph.aggregates.sums import Kind, Linear
 from joingraph.expressions.tree import Expression, Literal
-from joingraph.expressions.types import INTEGERS, words_of
+from joingraph.expressions.types import FLOATS, INTEGERS, words_of
+from joingraph.plan.bags import Bag, at_home, bag_of, home_of, is_ordered, root_of
 from joingraph.plan.model import Plan, Slot
 from joingraph.sql.definition import Grouping, Use
 
-# Types whose words are their values; those whose words have their order; and decimals.
+# Types whose words are their values; and decimals.
 SUMMED = tuple(each for each in INTEGERS if each != pa.uint64())
-ORDERED = (*SUMMED, pa.bool_(), pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"))
 
 
 class Term(NamedTuple):
@@ -38,6 +38,11 @@ class Term(NamedTuple):
     slot: Slot
     kind: Kind
     type: pa.DataType
+
+    @property
+    def is_float(self) -> bool:
+        """True if it is a DOUBLE or REAL, as an integer of a unit that all values of it have."""
+        return self.kind == "value" and self.type in FLOATS
 
 
 Part = tuple[Term, ...]
@@ -52,11 +57,15 @@ class Read(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The least or the greatest of a kept value, of which a side tells only that one."""
+    """The least or the greatest of a kept value, of which a side tells only that one.
+
+    The condition of a FILTER is kept by the same alias.
+    """
 
     slot: Slot
     type: pa.DataType
     is_greatest: bool
+    condition: Slot | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +108,9 @@ class Messages:
     meets: tuple[Meet, ...]
     keys: tuple[Slot, ...]
     sums: tuple[Part, ...]
-    reads: tuple[tuple[Read, ...] | int, ...]  # a number is that of a best value
+    reads: tuple[tuple[Read, ...] | int | Bag, ...]  # a number is that of a best value
     bests: tuple[Best, ...]
+    bags: tuple[Bag, ...]
     carried: tuple[tuple[int, ...], ...]  # by alias: the best values that it tells
     is_set: bool  # nothing is counted: a side tells only that it is there
 
@@ -125,21 +135,27 @@ def messages_of(plan: Plan, grouping: Grouping) -> Messages | None:
     """Return how a view's sums travel; None: its groups need the joined rows."""
     keys = [slot_of(plan, output.value) for output in grouping.joined.output[: grouping.keys]]
     uses = [
-        monomials_of(plan, grouping, use) or best_of(plan, grouping, use) for use in grouping.uses
+        monomials_of(plan, grouping, use)
+        or best_of(plan, grouping, use)
+        or kept_bag(plan, grouping, use)
+        for use in grouping.uses
     ]
     known_keys = [key for key in keys if key is not None]
     known_uses = [use for use in uses if use is not None]
     if plan.residuals or len(known_keys) < len(keys) or len(known_uses) < len(uses):
         return None
+    asked = [use for use in known_uses if isinstance(use, Bag)]
+    root = root_of(plan, [*known_keys, *(slot for bag in asked for slot in bag.slots)])
+    if asked:
+        if root is None:
+            return None
+        known_keys = [at_home(plan, key, root) for key in known_keys]
+        known_uses = [u.at_home(plan, root) if isinstance(u, Bag) else u for u in known_uses]
     sums: dict[Part, int] = {PATHS: 0}
     bests: dict[Best, int] = {}
-    reads = tuple(
-        bests.setdefault(use, len(bests))
-        if isinstance(use, Best)
-        else tuple(Read(sums.setdefault(part, len(sums)), times) for part, times in use)
-        for use in known_uses
-    )
-    tree = tree_of(plan, known_keys, tuple(bests))
+    bags = tuple(dict.fromkeys(use for use in known_uses if isinstance(use, Bag)))
+    reads = tuple(read_of(use, sums, bests) for use in known_uses)
+    tree = Tree(plan, root) if bags else tree_of(plan, known_keys, tuple(bests))
     if tree is None:
         return None
     tells = tuple(tree.tell(alias, tuple(sums)) for alias in range(len(plan.aliases)))
@@ -149,8 +165,19 @@ def messages_of(plan: Plan, grouping: Grouping) -> Messages | None:
         tuple(at for at, best in enumerate(bests) if best.slot.alias in each) for each in within
     )
     is_set = all(isinstance(use, Best) for use in known_uses)
-    counted = (tuple(known_keys), tuple(sums), reads, tuple(bests), carried, is_set)
+    counted = (tuple(known_keys), tuple(sums), reads, tuple(bests), bags, carried, is_set)
     return Messages(tree.root, tree.order, tells, meets, *counted)
+
+
+def read_of(
+    use: list[tuple[Part, int]] | Best | Bag, sums: dict[Part, int], bests: dict[Best, int]
+) -> tuple[Read, ...] | int | Bag:
+    """Return what an aggregate reads; sums and best values are numbered as they are asked for."""
+    if isinstance(use, Bag):
+        return use
+    if isinstance(use, Best):
+        return bests.setdefault(use, len(bests))
+    return tuple(Read(sums.setdefault(part, len(sums)), times) for part, times in use)
 
 
 def tree_of(plan: Plan, keys: Sequence[Slot], bests: Sequence[Best]) -> Tree | None:
@@ -202,19 +229,33 @@ def monomials_of(plan: Plan, grouping: Grouping, use: Use) -> list[tuple[Part, i
 
 def best_of(plan: Plan, grouping: Grouping, use: Use) -> Best | None:
     """Return the best value that an aggregate is; None: it is none, or of values without order."""
-    if use.asked.name not in ("MIN", "MAX") or use.condition is not None:
+    values = [output.value for output in grouping.joined.output]
+    if use.asked.name not in ("MIN", "MAX"):
         return None
-    value = grouping.joined.output[use.columns[0]].value
+    value = values[use.columns[0]]
     slot = slot_of(plan, value)
-    is_ordered = value.type in ORDERED or (
-        pa.types.is_decimal(value.type) and words_of(value.type) == 1
-    )
-    return Best(slot, value.type, use.asked.name == "MAX") if slot and is_ordered else None
+    if slot is None or not is_ordered(value.type) or words_of(value.type) > 1:
+        return None
+    condition = None
+    if use.condition is not None:
+        kept = slot_of(plan, values[use.condition])
+        condition = None if kept is None else home_of(plan, kept, slot.alias)
+        if condition is None:
+            return None
+    return Best(slot, value.type, use.asked.name == "MAX", condition)
+
+
+def kept_bag(plan: Plan, grouping: Grouping, use: Use) -> Bag | None:
+    """Return the bag that an aggregate needs; None: it has none, or is not of kept values."""
+    columns = use.columns if use.condition is None else (*use.columns, use.condition)
+    slots = [slot_of(plan, grouping.joined.output[column].value) for column in columns]
+    known = [slot for slot in slots if slot is not None]
+    return bag_of(use, known) if len(known) == len(slots) else None
 
 
 def part_of(plan: Plan, wanted: Iterable[tuple[Expression, Kind]]) -> tuple[Part, int] | None:
     """Return a product of factors of kept values, and of constants."""
-    terms, times = list[Term](), 1
+    factors, times = list[tuple[Slot, Kind, pa.DataType]](), 1
     for value, kind in wanted:
         if isinstance(value, Literal):
             if kind == "known" or value.value is None:
@@ -224,19 +265,24 @@ def part_of(plan: Plan, wanted: Iterable[tuple[Expression, Kind]]) -> tuple[Part
         slot = slot_of(plan, value)
         if slot is None or not is_taken(kind, value.type):
             return None
-        terms += (
-            [Term(slot, "value", value.type)] * 2
-            if kind == "square"
-            else [Term(slot, kind, value.type)]
-        )
-    return tuple(sorted(terms, key=str)), times
+        factors.append((slot, kind, value.type))
+    return product(factors), times
+
+
+def product(factors: Iterable[tuple[Slot, Kind, pa.DataType]]) -> Part:
+    """Return a product of what is taken of kept values; a square is a value twice."""
+    terms = list[Term]()
+    for slot, kind, type in factors:
+        is_square = kind == "square"
+        terms += [Term(slot, "value" if is_square else kind, type)] * (1 + is_square)
+    return tuple(sorted(terms, key=str))
 
 
 def is_taken(kind: Kind, type: pa.DataType) -> bool:
-    """True if a factor is an integer of a value's words."""
-    if kind in ("known", "true"):
-        return True
-    return kind in ("value", "square") and (type in SUMMED or pa.types.is_decimal(type))
+    """True if a factor is an integer that a value's words tell."""
+    if kind in ("value", "square"):
+        return type in SUMMED or type in FLOATS or pa.types.is_decimal(type)
+    return True
 
 
 class Tree:

@@ -25,7 +25,14 @@ def vertex_name(plan: Plan, vertex: Vertex) -> str:
 
 
 # What is taken of a value, as explain() says it.
-FACTORS = {"value": "{0}", "known": "[{0} is not NULL]", "true": "[{0}]"}
+FACTORS = {
+    "value": "{0}",
+    "known": "[{0} is not NULL]",
+    "true": "[{0}]",
+    "nan": "[{0} is NaN]",
+    "inf": "[{0} is inf]",
+    "-inf": "[{0} is -inf]",
+}
 
 
 def explain(definition: Definition, plan: Plan) -> str:

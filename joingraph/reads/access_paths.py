@@ -70,9 +70,13 @@ class InOrder(NamedTuple):
 
 
 class AllGroups(NamedTuple):
-    """Read the groups of a view: all that are kept, or those that are made for the read."""
+    """Read the groups of a view: all that are kept, or those that are made for the read.
+
+    Of those that are kept, what they show is computed where tests of their keys are passed.
+    """
 
     are_kept: bool = True
+    tests: tuple[Expression, ...] = ()
 
 
 Way = Everyone | AtVertex | AtIndex | InOrder

@@ -25,13 +25,14 @@ from joingraph.reads.access_paths import (
     Way,
     sorting_alias,
 )
+from joingraph.reads.group_keys import GroupsByKey, GroupsWay
 from joingraph.reads.requests import Reading, Touched
 
 
 class Explanation:
     """How a read goes: its way as text, and what it has touched of the graph so far."""
 
-    def __init__(self, plan: Plan, reading: Reading, way: Way | AllGroups, open: Open) -> None:
+    def __init__(self, plan: Plan, reading: Reading, way: Way | GroupsWay, open: Open) -> None:
         self.touched = Touched()
         self.text = "\n".join(lines(plan, reading, way))
         self._reading, self._open = reading, open
@@ -49,10 +50,10 @@ class Explanation:
         return self._open(self._reading, self.touched)
 
 
-def lines(plan: Plan, reading: Reading, way: Way | AllGroups) -> Iterator[str]:
+def lines(plan: Plan, reading: Reading, way: Way | GroupsWay) -> Iterator[str]:
     """Yield a read's way: its start, what each step decides, how its order comes about."""
     tests, steps = reading.conditions, tuple[Step, ...]()
-    if not isinstance(way, AllGroups):
+    if not isinstance(way, GroupsByKey | AllGroups):
         order = [each.value for each in reading.order]
         program = rows_program(plan, way.alias, reading.conditions, order)
         tests, steps = program.tests, program.steps
@@ -81,10 +82,14 @@ def step_lines(plan: Plan, steps: Sequence[Step], head: str = "hop") -> Iterator
             yield from step_lines(plan, step.steps, "sum")
 
 
-def start_text(plan: Plan, way: Way | AllGroups) -> str:
+def start_text(plan: Plan, way: Way | GroupsWay) -> str:
     """Return which index is used, if any."""
+    if isinstance(way, GroupsByKey):
+        count = len(way.keys)
+        return "the group by its key" if count == 1 else f"{count} groups by their keys"
     if isinstance(way, AllGroups):
-        return "all groups" if way.are_kept else "all groups, made of the joined rows"
+        kept = "the groups whose keys pass" if way.tests else "all groups"
+        return kept if way.are_kept else "all groups, made of the joined rows"
     name = plan.aliases[way.alias].name
     match way:
         case AtVertex(_, vertex, words):
@@ -100,14 +105,14 @@ def start_text(plan: Plan, way: Way | AllGroups) -> str:
             return f"{name}, full scan"
 
 
-def order_text(plan: Plan, reading: Reading, way: Way | AllGroups) -> str:
+def order_text(plan: Plan, reading: Reading, way: Way | GroupsWay) -> str:
     """Return whether the starts give the order, or the best rows are kept while all come."""
     entries = ", ".join(
         f"{show(each.value)} {'DESC' if each.descending else 'ASC'}"
         f" NULLS {'FIRST' if each.nulls_first else 'LAST'}"
         for each in reading.order
     )
-    if isinstance(way, AllGroups):
+    if isinstance(way, GroupsByKey | AllGroups):
         return f"{entries}: all groups sorted"
     if sorting_alias(plan, reading) == way.alias:
         return f"{entries}: sorted start"

@@ -66,11 +66,18 @@ def of_rows(grouping: Grouping, conditions: Sequence[Expression]) -> tuple[Call,
     }
     return tuple(
         replace(each, args=tuple(keys.get(arg, arg) for arg in each.args))
-        for each in conditions
-        if isinstance(each, Call)
-        and each.function in COMPARISONS
-        and all(arg in keys or isinstance(arg, Literal) for arg in each.args)
+        for each in of_keys(grouping, conditions)
     )
+
+
+def of_keys(grouping: Grouping, conditions: Sequence[Expression]) -> Iterator[Call]:
+    """Yield those of some conditions on groups that compare what is grouped by with constants."""
+    keys = grouping.values[: grouping.keys]
+    for each in conditions:
+        if not isinstance(each, Call) or each.function not in COMPARISONS:
+            continue
+        if all(arg in keys or isinstance(arg, Literal) for arg in each.args):
+            yield each
 
 
 def condition(output: Output, value: Value) -> Call:

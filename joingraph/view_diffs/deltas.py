@@ -13,15 +13,17 @@ changes no total is not told.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
+from itertools import pairwise
 from operator import add
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from joingraph.aggregates.exact import fitted, integer_of
 from joingraph.common.errors import DiffError
@@ -60,8 +62,7 @@ class Deltas:
     @property
     def key(self) -> tuple[str, ...]:
         """The columns that name a group."""
-        names = self.table.column_names
-        return tuple(names[: names.index(DIFF)])
+        return tuple(self.table.column_names[: key_width(self.table)])
 
     def group_words(self) -> list[Words]:
         """Return the words that name the group of each change."""
@@ -95,14 +96,8 @@ class FactorisedDeltas(Factorised):
     @classmethod
     def of(cls, deltas: Deltas) -> FactorisedDeltas:
         """Put the groups together that a base diff changes alike."""
-        table, width = deltas.table, len(deltas.key)
-        alike = dict[Words, list[int]]()
-        changes = table.select(range(width, table.num_columns))
-        for at, change in enumerate(words_in(changes, changes.num_columns)):
-            alike.setdefault(change, []).append(at)
-        make = partial(with_groups, deltas, list(alike.values()))
-        parts = in_parts(make, 0, len(alike)) if alike else [make(0, 0)]
-        return cls({"groups": pa.concat_tables(parts)}, table[:0])
+        parts = [part for each in by_diffs(deltas.table) for part in factorised(each)]
+        return cls({"groups": pa.concat_tables(parts)}, deltas.table[:0])
 
     def deltas(self) -> Deltas:
         """Return the deltas, those of a base diff in the order of its factorised ones."""
@@ -114,17 +109,76 @@ class FactorisedDeltas(Factorised):
         return pa.concat_tables([self.rows, *parts])
 
 
-def with_groups(deltas: Deltas, alike: Sequence[list[int]], first: int, end: int) -> pa.Table:
-    """Write some of the changes that groups share, and beside each its groups."""
-    lists, width = alike[first:end], len(deltas.key)
-    rows = places(at for each in lists for at in each)
-    columns = [one_array(whole(each)) for each in take_rows(deltas.table, rows).columns[:width]]
-    named = [deltas.table.schema.field(at) for at in range(width)]
-    offsets = pa.array(np.cumsum([0, *map(len, lists)]), pa.int32())
+def key_width(deltas: pa.Table) -> int:
+    """Return how many columns name a group."""
+    return int(deltas.column_names.index(DIFF))
+
+
+def by_diffs(table: pa.Table) -> list[pa.Table]:
+    """Return a table as parts that have no base diff in common: its chunks, if these do not."""
+    parts = [pa.Table.from_batches([each]) for each in table.to_batches() if len(each)]
+    ends = [pc.min_max(each.column(DIFF)).as_py() for each in parts]
+    are_apart = all(one["max"] < other["min"] for one, other in pairwise(ends))
+    return parts if parts and are_apart else [table]
+
+
+def factorised(deltas: pa.Table) -> Iterator[pa.Table]:
+    """Yield deltas with each change told once, in one table or several."""
+    rows, starts = alike(deltas.select(range(key_width(deltas), deltas.num_columns)))
+    ordered = deltas if rows is None else take_rows(deltas, rows)
+    return in_parts(partial(with_groups, ordered, starts), 0, len(starts) - 1)
+
+
+def with_groups(deltas: pa.Table, starts: Numbers, first: int, end: int) -> pa.Table:
+    """Write some of the changes that groups share, and beside each its groups.
+
+    The rows of a change stand together, from one of the starts to the next.
+    """
+    width, of = key_width(deltas), starts[first : end + 1]
+    rows = deltas.slice(of[0], of[-1] - of[0])
+    columns = [one_array(whole(each)) for each in rows.columns[:width]]
+    named = [deltas.schema.field(at) for at in range(width)]
+    offsets = pa.array(of - of[0], pa.int32())
     groups = pa.ListArray.from_arrays(offsets, structs(columns, named, len(rows)))
-    changes = take_rows(deltas.table, places(each[0] for each in lists))
-    changes = changes.select(range(width, changes.num_columns))
+    changes = take_rows(rows.select(range(width, rows.num_columns)), (of - of[0])[:-1])
     return changes.append_column(GROUPS, groups)
+
+
+def alike(changes: pa.Table) -> tuple[Numbers | None, Numbers]:
+    """Return rows by change, in the order of the first of each, and where each starts.
+
+    No rows are returned where they stand so already.
+    """
+    length = len(changes)
+    columns = [codes_of(whole(each)) for each in changes.columns]
+    heads = heads_of(columns, length)  # of runs of equal rows, which are few
+    order = np.lexsort([each[heads] for each in reversed(columns)])
+    news = heads_of([each[heads][order] for each in columns], len(heads))
+    if len(news) == len(heads):
+        return None, np.append(heads, length)
+    firsts = order[news]  # the first run of each change, since the sort is stable
+    rank = np.argsort(np.argsort(firsts))
+    change = np.empty(len(heads), np.int64)  # which a run is of
+    change[order] = np.repeat(rank, np.diff(news, append=len(heads)))
+    of_rows = np.repeat(change, np.diff(heads, append=length))
+    starts = np.concatenate([[0], np.cumsum(np.bincount(of_rows, minlength=len(firsts)))])
+    return np.argsort(of_rows, kind="stable"), starts
+
+
+def heads_of(columns: Sequence[Numbers], length: int) -> Numbers:
+    """Return the rows that differ from the row before."""
+    is_head = np.zeros(length, bool)
+    is_head[:1] = True
+    for each in columns:
+        is_head[1:] |= each[1:] != each[:-1]
+    return np.flatnonzero(is_head)
+
+
+def codes_of(column: pa.Array) -> Numbers:
+    """Return numbers that are equal where values are."""
+    is_number = column.type == pa.int64()
+    found: Numbers = (column if is_number else column.dictionary_encode().indices).to_numpy()
+    return found
 
 
 def structs(columns: Sequence[pa.Array], named: Sequence[pa.Field], length: int) -> pa.StructArray:

@@ -12,7 +12,7 @@ from joingraph.view_diffs.factorised import Factorised
 from joingraph.view_diffs.idiffs import IDiffs
 from joingraph.view_diffs.view_diff import DiffRows, Fold, Forms, made_of
 
-FORMS = ("rows", "idiffs", "factorised")  # of every view
+FORMS = ("rows", "net", "idiffs", "factorised")  # of every view
 ALL_FORMS = (*FORMS, "deltas")  # of views that group
 FromRows = Callable[[pa.Table], IDiffs]
 
@@ -30,6 +30,11 @@ def made_as_rows(changes: DiffRows, idiffs: FromRows, net: Fold | None = None) -
 def made_as_idiffs(found: IDiffs) -> Forms:
     """I-diffs do not know the rows they stand for."""
     return Forms(None, lambda: found, None)
+
+
+def made_folded(folded: pa.Table) -> Forms:
+    """What is left of a batch does not say what each base diff did."""
+    return Forms(None, folded=folded)
 
 
 def made_factorised(found: Factorised, idiffs: FromRows) -> Forms:

@@ -58,7 +58,7 @@ def change_table(
 
 def beside(rows: pa.Table, codes: pa.Array, counts: pa.Array) -> pa.Table:
     """Put rows of the view beside codes of change types and counts."""
-    happened = [pa.DictionaryArray.from_arrays(codes, WORDS), counts]
+    happened = [pa.DictionaryArray.from_arrays(codes, WORDS, safe=False), counts]
     return pa.table([*rows.columns, *happened], schema=pa.schema([*rows.schema, *HAPPENED]))
 
 
@@ -98,6 +98,7 @@ class Forms(NamedTuple):
     factorised: Callable[[], Factorised] | None = None
     net: Fold | None = None  # folds rows faster than a caller could
     deltas: Callable[[], Deltas] | None = None
+    folded: pa.Table | None = None  # what is left of the batch, where rows were not made
 
 
 def made_of(table: Callable[[], pa.Table]) -> Callable[[], DiffRows]:
@@ -124,11 +125,15 @@ class ViewDiff:
     def __len__(self) -> int:
         if self._forms.deltas is not None:
             return len(self._forms.deltas())
+        if self._forms.folded is not None:
+            return int(self._forms.folded.num_rows)
         return int(self._changes.rows.num_rows)
 
     def __repr__(self) -> str:
         if self._forms.deltas is not None:
             shown = f"deltas={len(self)}"
+        elif self._forms.folded is not None:
+            shown = f"net={len(self)}"
         else:
             shown = f"rows={len(self)}" if self._forms.rows else f"idiffs={len(self.idiffs())}"
         return f"ViewDiff(seq={self.seq}, {shown})"
@@ -141,6 +146,8 @@ class ViewDiff:
     def _changes(self) -> DiffRows:
         if self._forms.deltas is not None:
             raise only_deltas()
+        if self._forms.folded is not None:
+            raise only_folded()
         if self._forms.rows is None:
             raise DiffError(
                 'this batch was applied with form="idiffs", so its rows were not made; ask'
@@ -148,17 +155,18 @@ class ViewDiff:
             )
         return self._forms.rows()
 
-    @property
-    def _width(self) -> int:
-        return int(self._changes.rows.num_columns) - len(HAPPENED)
-
     def rows(self) -> list[ViewRow]:
         """List (change type, row, count) in the order of the base diffs."""
-        return listed(self._changes.rows, self._width)
+        rows = self._changes.rows
+        return listed(rows, width_of(rows))
 
     def net(self) -> list[ViewRow]:
-        """List what is left when the whole batch is folded: inserts and deletes, a row once."""
-        return listed(self._folded(), self._width)
+        """List what is left when the whole batch is folded: inserts and deletes, a row once.
+
+        Applied with form="net", a batch of a view that groups touches a group once.
+        """
+        rows = self._folded()
+        return listed(rows, width_of(rows))
 
     def to_arrow(self, net: bool = False, *, positions: bool = False) -> pa.Table:
         """Return the rows by column, with `_change_type` and `_count`.
@@ -169,7 +177,7 @@ class ViewDiff:
         rows = self._folded() if net else self._changes.table if positions else self._changes.rows
         if positions:
             seq = pa.array(np.full(rows.num_rows, self.seq, np.int64))
-            rows = rows.add_column(self._width + len(HAPPENED), "_seq", seq)
+            rows = rows.add_column(rows.num_columns - (not net), "_seq", seq)
         check_names("to_arrow()", rows.schema)
         return rows
 
@@ -197,6 +205,8 @@ class ViewDiff:
         """
         if self._forms.deltas is not None:
             raise only_deltas()
+        if self._forms.folded is not None:
+            raise only_folded()
         if self._forms.idiffs is None:
             raise DiffError("no i-diffs are known of this view diff; its rows say the same")
         if self._forms.rows is not None:
@@ -209,6 +219,8 @@ class ViewDiff:
         Applied with form="factorised"; else everything is among its rows, multiplied out already.
         Of a view that groups: its deltas, each once with the list of its groups.
         """
+        if self._forms.folded is not None:
+            raise only_folded()
         if self._forms.factorised is None:
             raise DiffError(
                 'this batch was applied with form="idiffs"; apply it with form="factorised"'
@@ -219,9 +231,24 @@ class ViewDiff:
 
     def _folded(self) -> pa.Table:
         """Keep the first appearance of each row that has changed on balance, with that balance."""
-        if self._forms.net is not None:
-            return self._forms.net(self._changes)
-        return consolidated(self._changes.rows, self._width)
+        if self._forms.folded is not None:
+            return self._forms.folded
+        return fold(self._changes, self._forms.net)
+
+
+def fold(changes: DiffRows, net: Fold | None) -> pa.Table:
+    """Keep the first appearance of each row that has changed on balance, with that balance."""
+    if net is not None:
+        return net(changes)
+    return consolidated(changes.rows, width_of(changes.rows))
+
+
+def only_folded() -> DiffError:
+    """Return the error for what a folded batch does not say."""
+    return DiffError(
+        'this batch was applied with form="net", so only what is left of it is known; ask net(), or'
+        ' apply with form="rows"'
+    )
 
 
 def only_deltas() -> DiffError:
@@ -270,6 +297,11 @@ def word_rows(table: pa.Table, width: int) -> Iterable[tuple[Word, ...]]:
     """Return the view's rows as words, by which they are told apart."""
     columns = [words_of(column) for column in table.columns[:width]]
     return zip(*columns, strict=True)
+
+
+def width_of(rows: pa.Table) -> int:
+    """Return how many columns are the view's, of rows and what happened to each."""
+    return int(rows.num_columns) - len(HAPPENED)
 
 
 def listed(table: pa.Table, width: int) -> list[ViewRow]:

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.entries import bound, identity_at, link_of
-from joingraph.graph.compiled.groups.bag_tree import change, least
+from joingraph.graph.compiled.groups.bag_tree import change_word, least
 from joingraph.graph.compiled.machine.kernel import kernel, ld, small, sto
 from joingraph.graph.compiled.vertex_table import identity_of
+from joingraph.maintainers.compiled.bag_rows import read_row
 
 
 @small
@@ -44,11 +45,8 @@ def value_at(st: int, best: int) -> int:
         told = ld(best, f.C_TELL)
         ln = link_of(ld(told, f.N_ALIAS), ld(told, f.N_LINK))
         return told_best(told, bound(st, ln), ld(best, f.C_PLACE))
-    place = ld(st, f.SOURCES) + ld(best, f.C_SOURCE) * 16
-    word = ld(ld(place, 0) + ld(best, f.C_WORD) * ld(place, 1), 0)
     own = best + f.C_TELL * 8
-    sto(own, 0, not (ld(best, f.C_NULLABLE) and word == f.NULL_WORD))
-    sto(own, 1, word ^ ld(best, f.C_FLIP))
+    sto(own, 0, read_row(st, ld(best, f.C_ROW), own + 8))
     return own
 
 
@@ -59,7 +57,7 @@ def change_bags(st: int, told: int, owner: int, weight: int) -> None:
         best = best_of(told, place)
         value = value_at(st, best)
         if ld(value, 0):
-            change(ld(best, f.C_TREE), owner, ld(value, 1), weight)
+            change_word(ld(best, f.C_TREE), owner, ld(value, 1), weight)
 
 
 @kernel
@@ -79,9 +77,9 @@ def move_values(st: int, told: int, owner: int, via: int, flip: int, weight: int
         if was and now and ld(old, 1) == ld(new, 1):
             continue
         if was:
-            change(ld(best, f.C_TREE), owner, ld(old, 1), -weight)
+            change_word(ld(best, f.C_TREE), owner, ld(old, 1), -weight)
         if now:
-            change(ld(best, f.C_TREE), owner, ld(new, 1), weight)
+            change_word(ld(best, f.C_TREE), owner, ld(new, 1), weight)
 
 
 @kernel

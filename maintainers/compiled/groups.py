@@ -17,15 +17,17 @@ from joingraph.graph.compiled.lists import step_of
 from joingraph.graph.compiled.machine.kernel import add128, kernel, ld, small, sto
 from joingraph.graph.compiled.prefetch import op_at
 from joingraph.graph.compiled.vertex_table import drop, identity_of, put
+from joingraph.maintainers.compiled.bags import change_bags_of
 from joingraph.maintainers.compiled.best_values import refresh_group
+from joingraph.maintainers.compiled.long_sums import add_long
 
 
 @small
 def begin_sum(to: int, words: int, number: int) -> None:
     """Let a sum be a number."""
     sto(to, 0, number)
-    if words > 1:
-        sto(to, 1, number >> 63)
+    for word in range(1, words):
+        sto(to, word, number >> 63)
 
 
 @small
@@ -39,10 +41,13 @@ def add_sums(to: int, vector: int, sizes: int, parts: int) -> None:
     """Add sums to sums."""
     for part in range(parts):
         place = ld(sizes, 2 * part) * 8
-        if ld(sizes, 2 * part + 1) == 1:
+        words = ld(sizes, 2 * part + 1)
+        if words == 1:
             sto(to + place, 0, ld(to + place, 0) + ld(vector + place, 0))
-        else:
+        elif words == 2:
             add128(to + place, ld(vector + place, 0), ld(vector + place, 1))
+        else:
+            add_long(to + place, vector + place, words)
 
 
 @small
@@ -70,7 +75,9 @@ def touch(st: int, record: int, vector: int) -> None:
     note = 0 if quiet else noted(st, gd, record, states)
     add_sums(states, vector, ld(gd, f.G_SIZES), ld(gd, f.G_PARTS))
     if ld(gd, f.G_BESTS):
-        refresh_group(st, gd, record, states + (words - 2 * ld(gd, f.G_BESTS)) * 8)
+        refresh_group(st, gd, record, states + ld(gd, f.G_BESTS_AT) * 8)
+    if ld(gd, f.G_BAGS):
+        change_bags_of(st, gd, identity_of(ld(gd, f.G_TABLE), record), states, ld(vector, 0))
     now = ld(gd, f.G_NOTES) + (1 + ld(gd, f.G_STATE) + words) * ld(gd, f.G_COLUMN)
     for word in range(0 if quiet else words):
         sto(now + word * ld(gd, f.G_COLUMN), note, ld(states, word))

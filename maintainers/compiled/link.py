@@ -78,8 +78,8 @@ def link_row(st: int, ad: int, row: int) -> None:
         if kind == f.COUNT:
             sto(record, ld(ln, f.L_LENGTH), ld(record, ld(ln, f.L_LENGTH)) + 1)
         else:
-            group = group_at(ln, record)
-            append_row(st, group, ld(ln, f.L_SHAPE), row + ld(ad, f.A_KEY_WORDS) * 8)
+            group, own = group_at(ln, record), ld(ad, f.A_PROJECTED)
+            append_row(st, group, ld(ln, f.L_SHAPE), own, row + ld(ad, f.A_KEY_WORDS) * 8)
             note_appended(st, ad, record, length_at(ln, record) - 1)
         if length_at(ln, record) == 1 and ld(st, f.LOOKAHEAD) >= f.GLOBAL:
             spread(st, ln, record, ad, 1)
@@ -165,12 +165,19 @@ def find_again(st: int, ad: int, row: int) -> int:
     return find_place(st, ad, row)
 
 
+@small
+def are_alike(ad: int) -> bool:
+    """True if all rows that an alias has at a value are equal, be they listed for their groups."""
+    kind = ld(ad, f.A_KIND)
+    return kind == f.COUNT or (kind == f.LEAF and ld(ad, f.A_PROJECTED) == 0)
+
+
 @kernel
 def find_place(st: int, ad: int, row: int) -> int:
     """Find a row: its position in a leaf's list, an edge's at link 0, a node's id; or -1."""
     kind, ln = ld(ad, f.A_KIND), link_of(ad, 0)
-    if kind == f.COUNT:
-        return ld(bound(st, ln), ld(ln, f.L_LENGTH)) - 1
+    if are_alike(ad):
+        return length_at(ln, bound(st, ln)) - 1
     projected = row + ld(ad, f.A_KEY_WORDS) * 8
     if least(st, ad) > ld(st, f.LONG):
         return find_long(st, ad, row)

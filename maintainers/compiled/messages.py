@@ -8,7 +8,7 @@
 Sums are linear, so a change alone travels, and what lies beside the way is read, not walked. All
 entries are visited, dead ones too: what a vertex is told must be right when the row comes that
 completes a path. A sum is an integer that wraps, of a word where it counts paths, of two where it
-adds values: insert and delete cancel exactly.
+adds values, of more where these are floats: insert and delete cancel exactly.
 
 A row of a root that is an alias has the number of its group, found when the row is linked.
 
@@ -53,6 +53,11 @@ from joingraph.maintainers.compiled.groups import (
     numbered,
     touch,
 )
+from joingraph.maintainers.compiled.long_sums import (
+    multiply_float,
+    multiply_long,
+    multiply_wide,
+)
 
 
 @kernel
@@ -77,8 +82,8 @@ def tell(st: int, ad: int, row: int, weight: int) -> None:
 
 @small
 def begin_diff(st: int, gd: int) -> None:
-    """Note where the notes of a base diff begin, if it is another one."""
-    diff = ld(op_at(st, ld(st, f.CURSOR)), f.O_DIFF)
+    """Note where the notes of a base diff begin, if it is another one; or of a folded batch."""
+    diff = 0 if ld(gd, f.G_FOLDS) else ld(op_at(st, ld(st, f.CURSOR)), f.O_DIFF)
     if diff != ld(gd, f.G_DIFF):
         sto(gd, f.G_DIFF, diff)
         sto(gd, f.G_FIRST, ld(gd, f.G_SERIAL))
@@ -173,7 +178,9 @@ def brought(st: int, told: int, weight: int, via: int) -> bool:
 def times(to: int, words: int, of: int, of_words: int) -> None:
     """Multiply a sum by another one, which is not wider."""
     low = ld(of, 0)
-    if words == 1:
+    if words > 2:
+        multiply_long(to, words, of, of_words)
+    elif words == 1:
         sto(to, 0, ld(to, 0) * low)
     elif of_words == 1:
         mul128(to, low, low >> 63)
@@ -188,14 +195,21 @@ def multiply(st: int, to: int, words: int, term: int) -> None:
     kind, step = ld(term, f.T_KIND), ld(place, 1)
     value = ld(place, 0) + ld(term, f.T_WORD) * step
     low = last = ld(value, 0)
-    high = low >> 63
+    high, operand = low >> 63, ld(term, f.T_OPERAND)
     if kind == f.WIDE_VALUE:
         high = last = ld(value + step, 0)
     if ld(term, f.T_NULLABLE) and last == f.NULL_WORD:
         low = high = 0
-    elif kind == f.KNOWN or (kind == f.TRUE and low == 1):
+    elif kind == f.KNOWN or (kind == f.EQUAL and low == operand):
         return
-    if words == 1:
+    elif kind == f.EQUAL:
+        low = high = 0
+    elif kind >= f.DOUBLE:
+        multiply_float(to, words, low, term)
+        return
+    if words > 2:
+        multiply_wide(to, words, low, high)
+    elif words == 1:
         sto(to, 0, ld(to, 0) * low)
     else:
         mul128(to, low, high)

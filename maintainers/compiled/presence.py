@@ -29,7 +29,7 @@ from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
 from joingraph.graph.compiled.ops import SLOT_WORDS, slots_for
 from joingraph.graph.compiled.prefetch import alias_of, ask, forget_hints, op_at
 from joingraph.graph.compiled.vertex_table import hash_of, same_key
-from joingraph.maintainers.compiled.link import find_place, find_values, shortest_link
+from joingraph.maintainers.compiled.link import are_alike, find_place, find_values, shortest_link
 
 
 def admit(st: int, ops: Words, matrices: tuple[Words, ...]) -> npt.NDArray[np.bool_]:
@@ -141,7 +141,7 @@ def count_equal(st: int, ad: int, row: int, most: int) -> int:
     near = shortest_link(st, ad)
     ln = link_of(ad, near)
     length = length_at(ln, bound(st, ln))
-    if kind == f.COUNT:
+    if are_alike(ad):
         return length
     if length > ld(st, f.LONG):
         return count_found(st, ad, row, most)

@@ -13,13 +13,16 @@ from joingraph.graph.compiled.vertex_table import find
 
 def find_ids(memory: GraphMemory, vertex: int, keys: Words) -> Words:
     """Return the id of each key's value, -1 where there is none."""
+    return find_in(memory.vertex(vertex), keys)
+
+
+def find_in(vd: Words, keys: Words) -> Words:
+    """Return the id that each key has in a table, -1 where there is none."""
     found = np.empty(len(keys), np.int64)
     if len(keys):
-        vd = memory.vertex(vertex).ctypes.data
+        given = np.array([keys.strides[0], len(keys), found.ctypes.data])
         with lent(keys, found):
-            find_all(
-                vd, keys.ctypes.data, np.array([keys.strides[0], len(keys), found.ctypes.data])
-            )
+            find_all(vd.ctypes.data, keys.ctypes.data, given)
     return found
 
 

@@ -9,14 +9,15 @@ the 7th), in doubles elsewhere (the 8th). Between two values lies the exact numb
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
 from joingraph.aggregates.bag import Counted, Ordered
-from joingraph.aggregates.contract import NOT_SQLITE, Asked, Entry, Refused, refused_type
+from joingraph.aggregates.contract import NOT_SQLITE, Asked, Entry, Refused, Row, refused_type
 from joingraph.aggregates.exact import (
     fitted,
     integer_of,
@@ -34,6 +35,46 @@ HALF: Final = Fraction(1, 2)
 WORD_DIGITS: Final = 18  # of a decimal in DuckDB's 64 bits
 
 
+class Places(NamedTuple):
+    """Which of n values in order decide: so many from (top * (n + more) + less) // bottom on.
+
+    Places before the first value are its, and those behind the last one that one's.
+    """
+
+    top: int
+    bottom: int
+    more: int
+    less: int
+    values: int
+
+    def first(self, size: int) -> int:
+        """Return the first place."""
+        return (self.top * (size + self.more) + self.less) // self.bottom
+
+    def rows(self, size: int, rows: Sequence[Row]) -> list[tuple[Row, int]]:
+        """Return a bag of so many rows, of which the ones in these places decide."""
+        found, before = list[tuple[Row, int]](), 0
+        for at, row in enumerate(rows, self.first(size)):
+            end = min(max(at, 0), size - 1) + 1
+            found.append((row, end - before))
+            before = end
+        return [*found[:-1], (found[-1][0], found[-1][1] + size - before)] if size else []
+
+
+def places_of(asked: Asked) -> Places | None:
+    """Return the places that decide an aggregate of this file; None: it is of another one."""
+    if asked.name not in AGGREGATES:
+        return None
+    share = _share(asked) if asked.constants else HALF
+    top, bottom = share.numerator, share.denominator
+    make = AGGREGATES[asked.name].make
+    if make is continuous or (make is median and not _is_lower(asked)):
+        return Places(top, bottom, -1, 0, 2)
+    if asked.dialect == "duckdb":
+        return Places(top, bottom, 0, -1, 1)
+    return Places(top, bottom, 0, -1 - bottom, 3)  # a product of doubles may be on either side
+
+
 def continuous(asked: Asked) -> Ordered:
     """Return PERCENTILE_CONT."""
     return _continuous(asked, _share(asked))
@@ -46,10 +87,13 @@ def discrete(asked: Asked) -> Ordered:
 
 def median(asked: Asked) -> Ordered:
     """Return MEDIAN; in DuckDB of what has no middle the lower of two values."""
+    return _discrete(asked, HALF) if _is_lower(asked) else _continuous(asked, HALF)
+
+
+def _is_lower(asked: Asked) -> bool:
+    """True if a median is the lower of two values, as nothing lies between."""
     is_between = is_number(asked.types[0]) or _is_time(asked.types[0])
-    if asked.dialect == "duckdb" and not is_between:
-        return _discrete(asked, HALF)
-    return _continuous(asked, HALF)
+    return asked.dialect == "duckdb" and not is_between
 
 
 def _share(asked: Asked) -> Fraction:

@@ -9,10 +9,12 @@ import pyarrow as pa
 from joingraph.aggregates.contract import ALL, Asked, Entry, Refused, Result, refused_type
 from joingraph.aggregates.exact import Rounding, fitted, scale_of, timestamp_of
 from joingraph.aggregates.linear.sum import sum_type
-from joingraph.aggregates.sums import Factor, Linear, Sums, Total, specials
+from joingraph.aggregates.sums import Factor, Linear, Ratio, Sums, Total, specials
 from joingraph.expressions.functions.decimals import nearest, whole_quotient
 from joingraph.expressions.order import DAY_MICROSECONDS
 from joingraph.expressions.types import DECIMAL_DIGITS, FLOATS, TIMESTAMP, is_number, sql_name
+
+MOST_SCALE = 10**9  # by which a count is multiplied
 
 
 def average(asked: Asked) -> Linear:
@@ -29,7 +31,10 @@ def average(asked: Asked) -> Linear:
     refuse_numeric(asked)
     type, finish = mean(given, dialect)
     totals = (Total("sum", 0, added), Total("count", 1, pa.int64()))
-    return Linear(type, asked.types, monomials, finish, () if added in FLOATS else totals)
+    shown, ratio = () if added in FLOATS else totals, mean_ratio(given, dialect)
+    never_fails = ratio is not None and Rounding(dialect).never_fails
+    all_of_it = (type, asked.types, monomials, finish, shown)
+    return Linear(*all_of_it, ratio=ratio, never_fails=never_fails)
 
 
 def refuse_numeric(asked: Asked) -> None:
@@ -51,6 +56,14 @@ def mean(given: pa.DataType, dialect: str) -> tuple[pa.DataType, Callable[[Sums]
         return rounding.of(odd, total, known * scale) if known else None
 
     return pa.float64(), finish
+
+
+def mean_ratio(given: pa.DataType, dialect: str) -> Ratio | None:
+    """Return what an average is by column; None: one by one."""
+    scale = 1 if given in FLOATS else scale_of(given)
+    if scale > MOST_SCALE or (pa.types.is_decimal(given) and dialect == "spark"):
+        return None
+    return Ratio(is_mean=True, scale=scale)
 
 
 def _mean_decimal(given: pa.DataType) -> tuple[pa.DataType, Callable[[Sums], Result]]:

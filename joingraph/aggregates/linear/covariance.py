@@ -28,7 +28,11 @@ class Covariance:
             bottom = found.count * (found.count - self.less) * math.prod(found.scales)
             return rounding.of(found.nans, found.centred("y", "x"), bottom)
 
-        return Linear(pa.float64(), asked.types, pairs.monomials, finish, instead=INSTEAD)
+        return Linear(
+            *(pa.float64(), asked.types, pairs.monomials, finish),
+            instead=INSTEAD,
+            never_fails=rounding.never_fails,
+        )
 
 
 def correlation(asked: Asked) -> Linear:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from joingraph.aggregates.contract import ALL, Asked, Entry, Refused, Result, refused_type
 from joingraph.aggregates.exact import Rounding, fitted, narrow_quotient, quotient, scale_of
-from joingraph.aggregates.sums import Factor, Linear, Sums, Total, Words, specials
+from joingraph.aggregates.sums import Factor, Linear, Ratio, Sums, Total, Words, specials
 from joingraph.expressions.types import (
     DECIMAL_DIGITS,
     FLOATS,
@@ -63,7 +63,13 @@ def sum_(asked: Asked) -> Linear:
     monomials = ((Factor(0, "value"),), (Factor(0, "known"),), *specials(0, given))
     totals = (Total("", 0, type), Total("count", 1, pa.int64())) if is_whole else ()
     by_column = sums_by_column if type == pa.int64() and is_whole else None
-    return Linear(type, asked.types, monomials, finish, totals, by_column=by_column)
+    is_ratio = not is_whole and type == pa.float64()
+    return Linear(
+        *(type, asked.types, monomials, finish, totals),
+        by_column=by_column,
+        ratio=Ratio(is_mean=False, scale=1) if is_ratio else None,
+        never_fails=not is_whole and rounding.never_fails,
+    )
 
 
 def sums_by_column(sums: Sequence[Words]) -> pa.Array:

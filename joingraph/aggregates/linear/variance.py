@@ -12,7 +12,7 @@ from joingraph.aggregates.contract import (
     Result,
     refused_type,
 )
-from joingraph.aggregates.exact import Rounding, quotient, root, scale_of
+from joingraph.aggregates.exact import Rounding, coarse, quotient, root, scale_of
 from joingraph.aggregates.linear.average import refuse_numeric
 from joingraph.aggregates.sums import Factor, Linear, Sums, specials
 from joingraph.expressions.types import is_number
@@ -42,11 +42,17 @@ class Spread:
             if count == 1 and dialect == "duckdb":
                 return 0.0  # also of NaN and infinities
             odd = [sum(odd), 0, 0] if odd else []  # any of them makes NaN
+            total, squares, one = coarse(total, squares, scale)
             top = count * squares - total * total
-            return rounding.of(odd, top, count * (count - self.less) * scale * scale)
+            return rounding.of(odd, top, count * (count - self.less) * one * one)
 
         monomials = (*_MONOMIALS, *specials(0, type))
-        return Linear(pa.float64(), asked.types, monomials, finish, instead=_INSTEAD)
+        never_fails = rounding.never_fails
+        return Linear(
+            *(pa.float64(), asked.types, monomials, finish),
+            instead=_INSTEAD,
+            never_fails=never_fails,
+        )
 
 
 _SAMPLE, _POPULATION = Spread(less=1, is_root=False), Spread(less=0, is_root=False)

@@ -66,15 +66,18 @@ from joingraph.graph.compiled.fields import (
     G_COLUMN,
     G_DIFF,
     G_FIRST,
+    G_FOLDS,
     G_NOTES,
     G_SERIAL,
     G_TABLE,
     GROUPS,
     O_DIFF,
     OP_COUNT,
+    V_NEXT,
 )
 from joingraph.graph.compiled.machine.kernel import add128, multiply_high
 from joingraph.maintainers.compiled.groups import group_of, list_empty, number_row
+from joingraph.maintainers.compiled.long_sums import wide_double, wide_real
 from joingraph.maintainers.compiled.messages import begin_diff
 """
 HEAD_OF_GROUPS = f"{IMPORTS}{IMPORTS_OF_GROUPS}\n\n@plug\n"

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 Stage = Callable[[Link, str], None]
 
+AHEAD_GROUPS = 1  # how many ops ahead groups beyond an edge are asked for
+FAR_WORDS = 1 << 18  # of all groups, above which they are not near already
+MOST_GROUPS = 128  # of a list that are asked for
 FIRST_EDGES = 4  # of a list, beyond which values are asked for: most have no more
 
 
@@ -157,15 +160,24 @@ class Ahead:
 
 
 class AheadOfInserts(Ahead):
-    """Looks ahead in a kernel of inserts, whose loop goes over the ops."""
+    """Looks ahead in a kernel of inserts, whose loop goes over the ops.
+
+    Of a view that groups, the words of a group's record are given.
+    """
+
+    def __init__(self, writer: Writer, group_words: int = 0) -> None:
+        super().__init__(writer)
+        self.group_words = group_words
 
     def begin(self) -> None:
         """Write the beginning of the loop over ops."""
         self.say(
             "ops, ring = ld(st, OPS), ld(st, RING)",
             f"ahead = ld(st, AHEAD) != 0 and end - begin > {AHEAD_SLOT}",
-            f"for at in range(begin - {AHEAD_SLOT} if ahead else begin, end):",
         )
+        if self.group_words:
+            self.say(f"many = groups != 0 and ld(groups, V_NEXT) > {FAR_WORDS // self.group_words}")
+        self.say(f"for at in range(begin - {AHEAD_SLOT} if ahead else begin, end):")
 
     def look(self) -> None:
         """Write the stages of looking ahead."""
@@ -182,8 +194,47 @@ class AheadOfInserts(Ahead):
                 stage(link, f"ring, {ring_slot(place, f'at + {distance}')}")
             self.writer.ask_group(distance)
             self.writer.depth -= 1
+        if self.group_words and len(self.layout.aliases[self.number].links) == 1 and self.links:
+            self.ask_groups(self.links[0])
         self.say("if at < begin:", "    continue")
         self.writer.depth -= 1
+
+    def ask_groups(self, link: Link) -> None:
+        """Ask for the groups of rows that walks from later ops come to, where groups are many."""
+        slot = {at: f"ring, {ring_slot(0, f'at + {at}')}" for at in (AHEAD_NEXT, AHEAD_GROUPS)}
+        depth = self.writer.depth
+        if seats := self.numbered(link.vertex):
+            self.say(f"if many and begin <= at + {AHEAD_NEXT} < end:")
+            self.say(f"    likely = ld({slot[AHEAD_NEXT]})", f"    if {self.is_there(link)}:")
+            self.writer.depth += 2
+            self.groups_of(seats, "likely")
+            self.writer.depth = depth
+        for edge in self.edges(link):
+            if seats := self.numbered(self.other_end(edge).vertex):
+                self.say(f"if many and begin <= at + {AHEAD_GROUPS} < end:")
+                self.writer.depth += 1
+                self.beyond(link, edge, slot[AHEAD_GROUPS])
+                self.writer.depth += 2
+                self.groups_of(seats, "far")
+                self.writer.depth = depth
+
+    def numbered(self, vertex: int) -> list[Seat]:
+        """List the other leaves at a vertex whose rows have the numbers of their groups."""
+        leaves = [seat for seat in self.layout.vertices[vertex].seats if seat.kind == LEAF]
+        others = [seat for seat in leaves if seat.alias != self.number]
+        return [seat for seat in others if self.layout.aliases[seat.alias].is_numbered]
+
+    def groups_of(self, seats: list[Seat], record: str) -> None:
+        """Ask for the groups of the first rows at a value."""
+        for seat in seats:
+            column = self.layout.aliases[seat.alias].projected
+            self.say(
+                f"size = ld({record}, {seat.length})",
+                f"first = ld({record}, {seat.offset}) + {column} * ((1 << (size >> 40)) >> 1)",
+                f"for place in range(min(size & LENGTH, {MOST_GROUPS})):",
+                "    number = ld(heap + first * 8, place)",
+                f"    prefetch(table, number * {self.group_words})",
+            )
 
     def value(self, link: Link) -> str:
         """Name what the ring holds for a link at the present op."""

@@ -22,7 +22,7 @@ def kernels_of(plan: Plan, grouping: Grouping | None) -> dict[str, str]:
     if messages is not None:
         layout = lay_out(plan, exact=True, numbered=messages.numbered)
         groups = GroupLayout(plan, layout, messages)
-        if not groups.is_linear:
+        if not groups.is_written:
             return {}
         writers = {
             "insert": partial(write_telling_inserts, groups),

@@ -22,9 +22,10 @@ from dataclasses import dataclass, field
 
 from joingraph.engines.codegen.link import Linker
 from joingraph.engines.codegen.module_text import HEAD_OF_GROUPS, INSERTS, NOTE, PATHS
+from joingraph.engines.codegen.notes import note_lines
 from joingraph.engines.codegen.paths import Writer
 from joingraph.engines.codegen.prefetch import AheadOfInserts
-from joingraph.engines.codegen.sums import ONE, Sum, write_product
+from joingraph.engines.codegen.sums import ONE, Sum, unit_of, write_product, write_term
 from joingraph.graph.compiled.fields import (
     AHEAD_RECORD,
     AHEAD_SLOT,
@@ -34,13 +35,16 @@ from joingraph.graph.compiled.fields import (
     GROUPS_WORDS,
     LEAF,
     N_BLOCK,
+    N_TERMS,
     NODE,
-    NULL_WORD,
     OP_WORDS,
+    T_OPERAND,
     TELL_WORDS,
+    TERM_WORDS,
 )
 from joingraph.graph.compiled.groups.group_layout import GroupLayout
 from joingraph.graph.compiled.layout import Link, Seat
+from joingraph.plan.keys.distinct import is_told_once
 from joingraph.plan.messages import Term
 
 
@@ -63,9 +67,10 @@ def write_telling(groups: GroupLayout, lookahead: int, alias: int) -> str:
 
 def write_telling_inserts(groups: GroupLayout, lookahead: int, alias: int) -> str:
     """Write the kernel that links new rows and tells of each."""
-    writer = Teller(groups.layout, lookahead, alias, groups=groups)
+    is_once = is_told_once(groups.plan, groups.messages, alias)
+    writer = Teller(groups.layout, lookahead, alias, groups=groups, is_once=is_once)
     writer.bases()
-    ahead = AheadOfInserts(writer)
+    ahead = AheadOfInserts(writer, groups.stride)
     writer.say("gd = ld(st, GROUPS)", "silent = gd == 0")
     writer.say(f"{' = '.join(writer.group_bases())} = 0", "if gd:")
     writer.depth = 2
@@ -99,6 +104,7 @@ class Teller(Writer):
     """The lines written so far."""
 
     groups: GroupLayout = field(kw_only=True)
+    is_once: bool = False  # a group is told of once in a base diff
 
     def text(self, title: str, signature: str) -> str:
         """Return the module's text."""
@@ -149,16 +155,30 @@ class Teller(Writer):
     def group_bases(self) -> list[str]:
         """Name what stays the same while rows are told of."""
         notes = [f"notes_{at}" for at in range(self.groups.note_columns)]
-        return ["groups", "table", "quiet", *notes, *(f"told_{at}" for at in self.groups.kept)]
+        units = (unit_of(term) for term, *_ in self.floats())
+        told = (f"told_{at}" for at in self.groups.kept)
+        return ["groups", "table", "quiet", "folds", *notes, *told, *units]
+
+    def floats(self) -> Iterator[tuple[Term, int, int]]:
+        """Yield each term of floats once, whose alias describes it, and as which of its terms."""
+        seen = set[str]()
+        for alias, told in enumerate(self.groups.messages.tells):
+            for at, term in enumerate(term for part in told.own for term in part):
+                if term.is_float and unit_of(term) not in seen:
+                    seen.add(unit_of(term))
+                    yield term, alias, at
 
     def load_group_bases(self) -> None:
         """Load what stays the same while rows are told of."""
         self.say("groups, quiet = ld(gd, G_TABLE), ld(st, SILENT)", "table = ld(groups, V_RECORDS)")
-        self.say("notes_0 = ld(gd, G_NOTES)")
+        self.say("notes_0, folds = ld(gd, G_NOTES), ld(gd, G_FOLDS)")
         for at in range(1, self.groups.note_columns):
             self.say(f"notes_{at} = notes_{at - 1} + ld(gd, G_COLUMN)")
         for alias in self.groups.kept:
             self.say(f"told_{alias} = ld(gd, {self.tell_word(alias, N_BLOCK)})")
+        for term, alias, at in self.floats():
+            terms = f"ld(gd, {self.tell_word(alias, N_TERMS)})"
+            self.say(f"{unit_of(term)} = ld({terms}, {at * TERM_WORDS + T_OPERAND})")
 
     def begin(self) -> None:
         """Load where the notes of a base diff begin."""
@@ -209,27 +229,13 @@ class Teller(Writer):
     def taken(self, alias: int, part: int, place: int, words: dict[int, str]) -> Sum:
         """Write what a term takes of a row; NULL gives 0."""
         own = self.groups.messages.tells[alias].own
-        term: Term = own[part][place]
-        name = f"x{alias}_{part}_{place}"
+        term = own[part][place]
         places = self.groups.places(term.slot)
         texts = [
             words[word] if source >= len(self.layout.vertices) else f"ld(r{source}, {word})"
             for source, word in places
         ]
-        nullable = term.slot.vertex is None
-        self.say(*(f"{name}_{at} = {text}" for at, text in enumerate(texts)))
-        test = f"{name}_{len(texts) - 1} != {NULL_WORD}" if nullable else "True"
-        if term.kind == "known":
-            self.say(f"{name} = 1 if {test} else 0")
-            return Sum(name)
-        if term.kind == "true":
-            self.say(f"{name} = 1 if {name}_0 == 1 else 0")
-            return Sum(name)
-        high = f"{name}_1" if len(texts) > 1 else f"{name}_0 >> 63"
-        self.say(f"{name}, {name}_h = {name}_0, {high}")
-        if nullable:
-            self.say(f"if not ({test}):", f"    {name}, {name}_h = 0, 0")
-        return Sum(name, f"{name}_h")
+        return write_term(self.say, f"x{alias}_{part}_{place}", term, texts)
 
     def met(self, vertex: int, teller: int | None, change: Sequence[Sum]) -> list[Sum]:
         """Write what a value is told, part by part; if by no path, what follows is left out.
@@ -363,17 +369,7 @@ class Teller(Writer):
             self.say(f"number = (group - table) // {self.groups.stride * 8}")
         self.say(*(f"old_{word} = ld(group, {state + word})" for word in range(words)))
         news = self.add_news(change, state)
-        now = [f"sto(notes_{1 + state + words + at}, {{}}, {new})" for at, new in enumerate(news)]
-        self.say("if not quiet:", f"    seen = ld(group, {state + words})", "    if seen < first:")
-        self.depth += 2
-        self.say("sto(notes_0, n, diff | number)")
-        self.say(*(f"sto(notes_{1 + word}, n, ld(group, {word}))" for word in range(state)))
-        self.say(*(f"sto(notes_{1 + state + word}, n, old_{word})" for word in range(words)))
-        self.say(*(each.format("n") for each in now))
-        self.say(f"sto(group, {state + words}, serial + n)", "n += 1")
-        self.depth -= 1
-        self.say("else:", *(f"    {each.format('seen - serial')}" for each in now))
-        self.depth -= 1
+        self.say(*note_lines(self.groups, news, is_once=self.is_once))
         if group is None or self.groups.messages.tells[self.start_alias].up is None:
             self.say(f"list_empty(gd, group + {state * 8})")
 

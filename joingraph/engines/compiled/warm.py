@@ -38,7 +38,9 @@ TABLES = {
     "d": "CREATE TABLE d (n INT)",
 }
 SQL = """SELECT a.v, c.w, d.n FROM a JOIN b ON a.k = b.k JOIN c ON b.m = c.m JOIN d ON c.n = d.n"""
-GROUPED = """SELECT a.v, COUNT(*) AS n, SUM(b.m) AS s, MAX(b.m) AS best
+GROUPED = """SELECT a.v, COUNT(*) AS n, SUM(b.m) AS s, MAX(b.m) AS best, COUNT(DISTINCT a.v) AS d,
+    MEDIAN(a.k) AS m, MIN_BY(a.v, a.k) AS y,
+    SORT_ARRAY(COLLECT_LIST(a.v)) AS l
     FROM a JOIN b ON a.k = b.k GROUP BY a.v"""
 ROWS: dict[str, list[tuple[object, ...]]] = {
     "a": [(1, "x"), (1, "y"), (2, None)],

@@ -20,7 +20,8 @@ The graph's own records:
     NODE list      entry = the node record's id
     node record    | used, complete | per link: value id << 32 | place | projected words |
     index slot     32 bits of hash << 32 | id + 1
-    sum            one word, a number of paths; two of a value: an integer of 128 bits
+    sum            one word, a number of paths; two of a value: an integer of 128 bits; of floats
+                   as many as it takes
     group          | key words | sums | serial number of its note | rows that have its number |
     note           by column: diff << 32 | number of a group; its key words; sums before; sums now
 """
@@ -140,7 +141,10 @@ G_KEYS, G_KEY, G_TELLS, G_TOUCHED = 9, 10, 11, 12
 G_SERIAL, G_FIRST, G_DIFF = 13, 14, 15
 # best values: how many, who has their bags (of a root alias) or the vertex that is told; sets
 G_BESTS, G_BEST_TELL, G_BEST_MEET, G_IS_SET, G_IS_LINEAR = 16, 17, 18, 19, 20
-GROUPS_WORDS = 21
+G_BAGS, G_BAG_LIST = 21, 22  # bags of the root's rows: how many, and where they are described
+G_BESTS_AT = 23  # where best values lie in a group's state
+G_FOLDS = 24  # whether a group has one note a batch, not one a base diff
+GROUPS_WORDS = 25
 LISTED = 1 << 62  # beside a group's rows: it is among those that may be empty
 KEY_WORDS = 3  # of a word of the key: its source, which word, whether it is of a float
 FLOAT_32, FLOAT_64 = 1, 2
@@ -151,17 +155,36 @@ N_ALIAS, N_PARTS, N_SIZES, N_WORDS, N_LINK, N_MEET, N_BLOCK = 0, 1, 2, 3, 4, 5, 
 N_OWN, N_TERMS, N_BELOW, N_BELOWS, N_PICKS, N_VECTOR, N_NUMBERED = 7, 8, 9, 10, 11, 12, 13
 N_CARRIED, N_BESTS, N_BEST_AT, N_OLD = 14, 15, 16, 17  # best values, where they lie in a block
 TELL_WORDS = 18
-# best: its bag; its own place on the row, or the alias below that tells it, and which of its
-C_TREE, C_NUMBER, C_IS_OWN, C_SOURCE, C_WORD, C_NULLABLE, C_FLIP = 0, 1, 2, 3, 4, 5, 6
-C_TELL, C_PLACE = 7, 8
-BEST_FIELDS = 9
+# best: its bag; its own row there, or the alias below that tells it, and which of its
+C_TREE, C_NUMBER, C_IS_OWN, C_ROW, C_TELL, C_PLACE = 0, 1, 2, 3, 4, 5
+BEST_FIELDS = 6
 # meet: a vertex' parts, the aliases that tell them, the alias above (0: the vertex is the root)
 M_PARTS, M_SIZES, M_SIDES, M_SIDE_COUNT, M_PICKS = 0, 1, 2, 3, 4
 M_TOP, M_TOP_LINK, M_VECTOR = 5, 6, 7
 MEET_WORDS = 8
 # size of a part: where it lies among the words of all, and how many they are
 SIZE_WORDS = 2
-# term: what is taken of a value, where it lies, and whether it may be NULL
-T_KIND, T_SOURCE, T_WORD, T_NULLABLE = 0, 1, 2, 3
-TERM_WORDS = 4
-VALUE, WIDE_VALUE, KNOWN, TRUE = 0, 1, 2, 3
+# term: what is taken of a value, where it lies, whether it may be NULL; the unit of a float is
+# 2^operand, and EQUAL is 1 where the word is the operand
+T_KIND, T_SOURCE, T_WORD, T_NULLABLE, T_OPERAND = 0, 1, 2, 3, 4
+TERM_WORDS = 5
+VALUE, WIDE_VALUE, KNOWN, EQUAL, DOUBLE, REAL, TRUE = 0, 1, 2, 3, 4, 5, 6
+# bag: what it is for, its tree and rows, where its words lie in a group's state; of a set the sums
+# over its rows
+K_KIND, K_TREE, K_AT, K_ROW = 0, 1, 2, 3
+K_SUMS, K_SIZES, K_FACTORS, K_ENDS, K_VECTOR = 4, 5, 6, 7, 8
+K_TOP, K_BOTTOM, K_MORE, K_LESS, K_COUNT = 4, 5, 6, 7, 8  # of places (aggregates/bags/)
+BAG_FIELDS = 9
+# row of a bag: its parts, how many, and the word that must be TRUE (source -1: none must)
+R_PARTS, R_PART_COUNT, R_IF_SOURCE, R_IF_WORD = 0, 1, 2, 3
+K_LOG = 4  # of a list: the tree of what a base diff has changed
+SET, BEST, PLACES, LIST = 0, 1, 2, 3
+# part of a bag's row: where the word lies, where the one that tells NULL (-1: none does), whether
+# a row is left out then; what stands for NULL; the word that is made 0; what is changed of those
+# below zero, and of all; those above the hole move down by one, or those below it up
+X_SOURCE, X_WORD, X_TEST, X_SKIP, X_NULL, X_ZERO, X_MASK, X_XOR, X_HOLE = 0, 1, 2, 3, 4, 5, 6, 7, 8
+X_IS_UP = 9
+PART_FIELDS = 10
+# factor: what is taken of a bag's row, which word, and whether it may be NULL
+Y_KIND, Y_WORD, Y_NULLABLE = 0, 1, 2
+FACTOR_FIELDS = 3

@@ -108,11 +108,11 @@ def step_of(group: int) -> int:
 
 
 @kernel
-def append_row(st: int, group: int, shape: int, row: int) -> None:
-    """Append a row, whose words lie together at an address."""
+def append_row(st: int, group: int, shape: int, columns: int, row: int) -> None:
+    """Append a row, of whose words so many lie together at an address."""
     place = append(st, group, shape)
     step = step_of(group)
-    for column in range(shape & LOW):
+    for column in range(columns):
         sto(place + column * step, 0, ld(row, column))
 
 

@@ -4,12 +4,16 @@
     id tells the tweet, the tweet its author, author and fan the follower: no two rows are equal
 
 That holds while the declared keys do. It saves looking for equal rows, and decides nothing else.
+So it is with groups: where keys tell rows apart, a new row changes a group once at most.
 """
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from joingraph.expressions.tree import Expression
 from joingraph.plan.classes import bare
+from joingraph.plan.messages import Messages
 from joingraph.plan.model import AliasPlan, Plan
 
 
@@ -43,3 +47,26 @@ def classes_of(plan: Plan, known: set[Expression]) -> set[Expression]:
             if equal & known:
                 found |= equal
     return found
+
+
+def is_told_once(plan: Plan, messages: Messages, start: int) -> bool:
+    """True if a row of an alias changes a group once, as keys are declared.
+
+    No other alias may have the row, and it must be a row of the root, or meet some at one value: of
+    these the value and the group tell the key. Should it not hold, a group is still told of no more
+    often than the root has rows, for which there is room.
+    """
+    tables, root = [alias.table for alias in plan.aliases], messages.root
+    up = messages.tells[start].up
+    if root is None or tables.count(tables[start]) > 1:
+        return False
+    if up is None:
+        return True
+    alias = plan.aliases[root]
+    if messages.meets[up].top != root:
+        return False
+    known = {bare(each) for each in alias.keys[alias.vertices.index(up)]}
+    known |= {bare(each) for each, slot in plan.slots.items() if slot in messages.keys}
+    key = plan.definition.key_columns(alias.name, alias.table)
+    is_exact = not any(pa.types.is_floating(each.type) for each in key)  # zeros are one value
+    return bool(key) and is_exact and known.issuperset(key)

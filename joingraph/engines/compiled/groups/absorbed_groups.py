@@ -15,16 +15,17 @@ import pyarrow as pa
 
 from joingraph.common.errors import LimitError
 from joingraph.expressions import texts
+from joingraph.generators.compiled.reads.bag_lists import BagLists
 from joingraph.generators.compiled.reads.group_diffs import GroupDiffs
 from joingraph.generators.compiled.reads.group_table import GroupTable
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.groups.bag_tree import B_ENTRIES, MOST_LEVELS, NODE_WORDS
+from joingraph.graph.compiled.groups.bag_tree import B_ENTRIES
 from joingraph.graph.compiled.groups.group_layout import GroupLayout
 from joingraph.graph.compiled.groups.group_memory import NOTES, GroupMemory
 from joingraph.graph.compiled.groups.sum_bits import SumBits
+from joingraph.graph.compiled.groups.windows import Windows
 from joingraph.graph.compiled.layout import lay_out
 from joingraph.graph.compiled.memory.path_blocks import Paths
-from joingraph.graph.compiled.memory.path_blocks import joined as put_together
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
 from joingraph.graph.compiled.memory.state import GraphMemory
 from joingraph.graph.compiled.ops import ops_alike
@@ -42,8 +43,15 @@ SUM_BITS = 126  # of sums that surely do not wrap
 FEWEST_BYTES = 4 << 20  # of texts that came, before it is looked which are left
 
 
-class CannotAbsorb(Exception):
-    """Sums may need more bits than are kept, or a value has no word."""
+class OutgrownError(Exception):
+    """Sums may need more bits than are kept, or a value has no word.
+
+    With some windows of floats these groups can be made anew; with None they cannot.
+    """
+
+    def __init__(self, windows: Windows | None) -> None:
+        super().__init__()
+        self.windows = windows
 
 
 class JoinedMemory(GroupMemory):
@@ -53,38 +61,40 @@ class JoinedMemory(GroupMemory):
         """Bound how many groups there are while the next ops are carried out."""
         return int(self.state[f.V_NEXT]) + ops + 1
 
-    def tree_bytes(self, alias: int, ops: int) -> int:
-        """Bound the bytes of the nodes of bags: at worst each has one entry."""
-        entries = max(int(self.tree(place)[B_ENTRIES]) for place in range(len(self.at.trees)))
-        return 8 * NODE_WORDS * (entries + ops + MOST_LEVELS)
+    def most_entries(self, place: int, alias: int, ops: int) -> int:
+        """Bound the entries of a tree, after so many ops."""
+        return int(self.tree(place)[B_ENTRIES]) + ops
 
 
 class AbsorbedGroups(GroupTable):
     """The groups of one view, and what brings its joined rows to them."""
 
-    def __init__(self, definition: Definition, joined: JoinedPlan) -> None:
+    def __init__(self, definition: Definition, joined: JoinedPlan, windows: Windows) -> None:
         plan, messages = joined
-        layout = lay_out(plan, exact=False)
+        layout, interner = lay_out(plan, exact=False), Interner()
+        at = GroupLayout(plan, layout, messages, wide=True, windows=windows)
         self.graph = GraphMemory(layout, f.NONE)
-        memory = JoinedMemory(GroupLayout(plan, layout, messages, wide=True), self.graph)
-        super().__init__(definition, memory, Interner())
+        memory = JoinedMemory(at, self.graph, interner.descriptor.address)
+        super().__init__(definition, memory, interner)
         self.bits = SumBits(plan, messages, self.graph)
         self.rows = self.kept_bytes = 0
         memory.make_filled()
         make_groups(self.graph.st, memory.gd, np.empty(0, np.int64), 0, 0)
-        self.graph.words[f.LIMIT] = NOTES
+        self.graph.words[f.LIMIT] = 1 if at.lists else NOTES
 
     def add_rows(self, rows: pa.Table) -> None:
         """Add joined rows, each once."""
         times, diffs = np.ones(len(rows), np.int64), np.zeros(len(rows), np.int64)
-        self.tell(rows, diffs, times, silent=True)
+        self.tell(rows, diffs, times, None)
 
     def absorbed(self, changes: pa.Table) -> tuple[DiffRows, Fold]:
         """Add the rows of the join's view diff; give the groups' view diff, and what folds it."""
         width = changes.num_columns - len(META)
         times, diffs = signed_counts(changes, width), changes.column(width + 2).to_numpy()
-        notes = self.tell(changes.select(range(width)), diffs, times, silent=False)
-        noted = GroupDiffs(self, notes)
+        lists = BagLists(self.memory, self.interner)
+        parts = self.tell(changes.select(range(width)), diffs, times, lists)
+        table = GroupTable(self.definition, self.memory, self.interner, lists)
+        noted = GroupDiffs(table, parts)
         if not noted.always_answer:
             assert noted.each, "rows are made now, as they may fail"
         end_batch(self.memory.gd)
@@ -95,27 +105,36 @@ class AbsorbedGroups(GroupTable):
         width = changes.num_columns - len(META)
         times, diffs = signed_counts(changes, width), changes.column(width + 2).to_numpy()
         rows = texts.take_rows(changes.select(range(width)), np.arange(len(changes))[::-1])
-        self.tell(rows, diffs[::-1], -times[::-1], silent=True)
+        self.tell(rows, diffs[::-1], -times[::-1], None)
 
-    def tell(self, rows: pa.Table, diffs: Words, times: Words, *, silent: bool) -> list[Words]:
-        """Tell of joined rows, each so many times; gives the notes of groups by column."""
+    def tell(
+        self, rows: pa.Table, diffs: Words, times: Words, lists: BagLists | None
+    ) -> list[Paths]:
+        """Tell of joined rows, each so many times; gives the notes of groups, block by block.
+
+        Without what takes lists down, groups are told in silence.
+        """
         matrix, words = self.rows_of_words(rows), self.graph.words
         self.check_bits(matrix, times)
         self.memory.make_room(len(rows))
         ops, parts = ops_alike(0, diffs, f.INSERT, matrix), list[Paths]()
         times = np.ascontiguousarray(times)
-        one, columns = np.zeros(1, np.int64), self.memory.at.note_columns
+        one = np.zeros(1, np.int64)
         with lent(matrix, ops, times):
-            words[f.OPS], words[f.SILENT], words[f.CURSOR] = address_of(ops), silent, 0
+            words[f.OPS], words[f.SILENT], words[f.CURSOR] = address_of(ops), lists is None, 0
             ended = f.FULL
             while ended == f.FULL:
                 words[f.ROWS] = 0
                 ended = absorb(self.graph.st, address_of(times), len(ops))
-                found = self.memory.notes(int(words[f.ROWS]))
-                parts.append(Paths(list(found), one, one - 1, one + 1, int(words[f.ROWS])))
-        if silent:
+                rows_noted = int(words[f.ROWS])
+                notes = self.memory.notes(rows_noted)
+                if lists is not None:
+                    lists.take(notes)
+                parts.append(Paths(notes, one, one - 1, one + 1, rows_noted))
+        if lists is None:
+            self.memory.forget_logs()
             end_batch(self.memory.gd)
-        return put_together(parts, columns).words
+        return parts
 
     def rows_of_words(self, rows: pa.Table) -> Words:
         """Turn joined rows into words."""
@@ -127,16 +146,18 @@ class AbsorbedGroups(GroupTable):
                 for piece in texts.pieces(rows)
             ]
         except LimitError:
-            raise CannotAbsorb from None
+            raise OutgrownError(None) from None
         return found[0] if len(found) == 1 else np.concatenate(found)
 
     def check_bits(self, matrix: Words, times: Words) -> None:
-        """Count joined rows, and raise CannotAbsorb if sums over them might wrap."""
+        """Count joined rows, and raise OutgrownError if sums over them might wrap."""
         self.bits.note(0, matrix)
-        most = int(np.abs(times).max(initial=0))
-        self.rows += most * len(times)
+        self.rows += int(np.abs(times).max(initial=0)) * len(times)
         if self.bits.of_values() + self.rows.bit_length() > SUM_BITS:
-            raise CannotAbsorb
+            raise OutgrownError(None)
+        seen = Windows(self.bits.windows, self.bits.of, self.rows.bit_length())
+        if not self.memory.at.windows.hold(seen, self.bits.floats):
+            raise OutgrownError(seen.spared())
 
     def made(self) -> None:
         """Note that all rows there are were added."""

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from joingraph.engines.compiled.groups.absorbed_groups import AbsorbedGroups, CannotAbsorb
+from joingraph.engines.compiled.groups.absorbed_groups import AbsorbedGroups, OutgrownError
 from joingraph.engines.contract import Engine
 from joingraph.engines.grouping import GroupingEngine, Known
 from joingraph.expressions.tree import Expression
+from joingraph.graph.compiled.groups.windows import Windows
 from joingraph.plan.joined_rows import JoinedPlan
 from joingraph.sql.definition import Definition
 from joingraph.view_diffs.view_diff import DiffRows, Fold
@@ -27,33 +28,43 @@ class AbsorbingEngine(GroupingEngine):
     ) -> None:
         super().__init__(definition, rows, keep_groups=keep_groups)
         self.joined: JoinedPlan | None = joined  # None: groups are plain
+        self.windows = Windows()  # of floats that came
 
     def new_groups(self) -> Known:
         """Return groups of no rows."""
         if self.joined is None:
             return super().new_groups()
-        return AbsorbedGroups(self.definition, self.joined)
+        return AbsorbedGroups(self.definition, self.joined, self.windows)
 
     def made_groups(self, conditions: Sequence[Expression] = ()) -> Known:
         """Make groups of the joined rows: of all, or of those that may be of such groups."""
-        try:
-            groups = super().made_groups(conditions)
-        except CannotAbsorb:
+        while True:
+            try:
+                groups = super().made_groups(conditions)
+            except OutgrownError as error:
+                self.make_room(error)
+                continue
+            if isinstance(groups, AbsorbedGroups):
+                groups.made()
+            return groups
+
+    def make_room(self, error: OutgrownError) -> None:
+        """Let new groups have wider windows, or be plain."""
+        if error.windows is None:
             self.joined = None
-            return super().made_groups(conditions)
-        if isinstance(groups, AbsorbedGroups):
-            groups.made()
-        return groups
+        else:
+            self.windows = error.windows
 
     def _absorbed_by(self, groups: Known | None, changes: DiffRows) -> tuple[DiffRows, Fold | None]:
         """Let groups absorb a view diff of the joined rows; None: they are made anew once asked."""
-        try:
-            return super()._absorbed_by(groups, changes)
-        except CannotAbsorb:
-            self.joined = self._absorbed = None
-        plain = self.made_groups()  # of all rows, also of those that came with this batch
-        plain.take_back(changes.table)
-        return super()._absorbed_by(plain, changes)
+        while True:
+            try:
+                return super()._absorbed_by(groups, changes)
+            except OutgrownError as error:
+                self.make_room(error)
+                self._absorbed = None
+            groups = self.made_groups()  # of all rows, also of those that came with this batch
+            groups.take_back(changes.table)
 
     def keep(self) -> None:
         """Keep what was done so far: `undo` does not reach behind it."""

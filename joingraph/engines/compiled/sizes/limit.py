@@ -79,7 +79,11 @@ class Room:
         if not self.fits(self.quick(feed.ops)) and feed.rows:
             self.walker.memory.release()
             self.walker.memory.forget_places()
-            self.refuse(Allotment(self.walker, feed).bytes())
+            self.refuse(self.taken(feed))
+
+    def taken(self, feed: Feed) -> int:
+        """Return how many bytes more the rows take."""
+        return Allotment(self.walker, feed).bytes()
 
     def held(self) -> int:
         """Return how many bytes the graph takes."""

@@ -1,6 +1,7 @@
 """Where groups and messages lie, counted in words; it follows from a layout and who tells whom.
 
-parts    ()   n   [n is not NULL]        a sum of paths takes a word, one of values two
+parts    ()   n   [n is not NULL]        a sum of paths takes a word, one of values two, one of
+                                         floats what their windows say
 sizes    1    2   1
 record   | key words | sums | serial number of its note | rows that have its number |
 """
@@ -8,14 +9,18 @@ record   | key words | sums | serial number of its note | rows that have its num
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import pyarrow as pa
 
 from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.groups.bag_layout import BagLayout, kept_of
+from joingraph.graph.compiled.groups.bag_tree import NUMBER, entry_words
+from joingraph.graph.compiled.groups.windows import Windows
 from joingraph.graph.compiled.layout import Layout, slot_words
-from joingraph.plan.messages import PATHS, Messages, Part
+from joingraph.plan.bags import Bag
+from joingraph.plan.messages import PATHS, Best, Messages, Part
 from joingraph.plan.model import Plan, Slot
 
 BEST_WORDS = 2  # of a best value: whether there is one, and its word
@@ -24,17 +29,23 @@ FLOATS = {pa.float32().id: f.FLOAT_32, pa.float64().id: f.FLOAT_64}
 
 @dataclass(frozen=True)
 class GroupLayout:
-    """The layout of one view's groups; `wide`: each sum takes two words."""
+    """The layout of one view's groups; `wide`: each sum takes two words at least."""
 
     plan: Plan
     layout: Layout
     messages: Messages
     wide: bool = False
+    windows: Windows = field(default_factory=Windows)
 
     def sizes_of(self, parts: Sequence[Part]) -> list[int]:
         """Return the words of the sum of each part."""
-        is_value = [any(term.kind == "value" for term in part) for part in parts]
-        return [2 if self.wide or value else 1 for value in is_value]
+        return list(map(self.size_of, parts))
+
+    def size_of(self, part: Part) -> int:
+        """Return the words of a part's sum."""
+        if any(term.is_float for term in part):
+            return self.windows.words(part)
+        return 2 if self.wide or any(term.kind == "value" for term in part) else 1
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -43,8 +54,18 @@ class GroupLayout:
 
     @cached_property
     def words(self) -> int:
-        """The words of what a group's state is: its sums, then its best values."""
+        """The words of what a group's state is: its sums, its best values, then what bags tell."""
+        return self.bags_at + sum(bag.state_words for bag in self.bags)
+
+    @property
+    def bags_at(self) -> int:
+        """Where the words lie that bags tell."""
         return sum(self.sizes) + BEST_WORDS * len(self.messages.bests)
+
+    @cached_property
+    def bags(self) -> list[BagLayout]:
+        """The layouts of the bags."""
+        return [BagLayout(bag, at, self.places) for at, bag in enumerate(self.messages.bags)]
 
     def told_words(self, alias: int) -> int:
         """Return the words of what an alias tells: its sums, then the best values beyond it."""
@@ -56,6 +77,53 @@ class GroupLayout:
         """The bags: by alias, and which of the best values it tells."""
         return [(alias, best) for alias, of in enumerate(self.messages.carried) for best in of]
 
+    def best_row(self, best: Best) -> BagLayout:
+        """Return the layout of the bags of a best value: the least of their words is the best."""
+        return BagLayout(Bag("best", (kept_of(best),), best.condition), 0, self.places)
+
+    @property
+    def orders_texts(self) -> bool:
+        """True if notes and the nodes of bags may name texts that no row has any more."""
+        rows = [*map(self.best_row, self.messages.bests), *self.bags]
+        return any(order != NUMBER for row in rows for order in row.orders)
+
+    @property
+    def bag_entries(self) -> list[int]:
+        """The words of an entry in the tree of each bag, then in the logs of lists."""
+        every = [*self.bags, *self.lists]
+        return [entry_words(len(bag.parts), weighed=bag.is_weighed) for bag in every]
+
+    @cached_property
+    def lists(self) -> list[BagLayout]:
+        """The bags that are listed: a log has what a base diff has changed in each."""
+        return [bag for bag in self.bags if bag.bag.kind == "list"]
+
+    @cached_property
+    def logs(self) -> dict[int, int]:
+        """The place of each list's log among the trees, by the number of its bag."""
+        first = len(self.trees) + len(self.bags)
+        return {bag.number: first + at for at, bag in enumerate(self.lists)}
+
+    def tree_of(self, bag: BagLayout) -> int:
+        """Return the place of a bag among the trees."""
+        return len(self.trees) + bag.number
+
+    def word_of(self, bag: BagLayout) -> int:
+        """Return where the words lie that a group's state has of a bag."""
+        return self.bags_at + sum(each.state_words for each in self.bags[: bag.number])
+
+    @property
+    def holders(self) -> list[tuple[int, int]]:
+        """The alias whose rows each tree holds, and the words of an entry."""
+        bests = [(alias, entry_words(1, weighed=False)) for alias, _ in self.trees]
+        root = self.messages.root
+        return bests + [(root, entry) for entry in self.bag_entries if root is not None]
+
+    @property
+    def tree_count(self) -> int:
+        """How many trees there are: of best values, then of bags."""
+        return len(self.trees) + len(self.bag_entries)
+
     @property
     def first_tree(self) -> int:
         """Where the first bag is described: behind the groups, the aliases and the vertices."""
@@ -66,6 +134,16 @@ class GroupLayout:
     def is_linear(self) -> bool:
         """True if changes of sums alone travel."""
         return not self.messages.bests and not self.messages.is_set
+
+    @property
+    def is_long(self) -> bool:
+        """True if a sum takes more than two words, which a view's own kernels have for it."""
+        return max(self.sizes) > 2
+
+    @property
+    def is_written(self) -> bool:
+        """True if the view has kernels of its own: changes of sums alone travel and are kept."""
+        return self.is_linear and not self.messages.bags
 
     @cached_property
     def keys(self) -> list[tuple[int, int, int]]:

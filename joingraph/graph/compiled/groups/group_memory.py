@@ -9,42 +9,55 @@ All follows from the rows that are joined: it is made anew whenever that is simp
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-import numpy as np
+import pyarrow as pa
 
 from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.groups.bag_contents import contents
+from joingraph.graph.compiled.groups.bag_layout import BagLayout
 from joingraph.graph.compiled.groups.bag_tree import (
+    B_ENTRIES,
     B_NEXT,
     B_NODES,
-    MOST_LEVELS,
+    B_ROOT,
     NODE_WORDS,
     TREE_WORDS,
+    most_nodes,
+    tree_words,
 )
 from joingraph.graph.compiled.groups.group_layout import BEST_WORDS, GroupLayout
+from joingraph.graph.compiled.memory.leases import leased
 from joingraph.graph.compiled.memory.reserved import Words, reserve
 from joingraph.graph.compiled.memory.state import HEAP_WORDS, RECORD_WORDS, GraphMemory
 from joingraph.graph.compiled.memory.tables import Bytes, RecordTable, grown, slots_of
+from joingraph.graph.compiled.values.words import numbers
 from joingraph.graph.compiled.vertex_table import INDEX_WORDS
 from joingraph.plan.messages import Term
 
-NOTES = 1 << 14  # after which a block is taken, between two base diffs
-KINDS = {"value": f.VALUE, "known": f.KNOWN, "true": f.TRUE}
+NOTES = 1 << 16  # after which a block is taken, between two base diffs
+# The words that are a term's 1, of a word that stands for TRUE, or of a float.
+EQUALS = {"true": 1.0, "nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 # Columns that lie so far apart that their low addresses differ.
 ALIASING_BYTES, COLUMN_OFFSET = 1 << 12, 9 << 6
 OWN_REGIONS = 4  # records, index, notes, groups that may be empty; then a block each kept side
 
 
 class GroupMemory(RecordTable):
-    """The groups of one view over the memory of its joined rows; kernels take `gd`."""
+    """The groups of one view over the memory of its joined rows; kernels take `gd`.
 
-    def __init__(self, at: GroupLayout, memory: GraphMemory) -> None:
+    `texts` is the address of the string pool's descriptor.
+    """
+
+    def __init__(self, at: GroupLayout, memory: GraphMemory, texts: int) -> None:
         self.at, self.messages, self.memory = at, at.messages, memory
-        size = len(Description(at, memory, 0).words)
+        size = len(Description(at, memory, 0, texts).words)
         self.description = reserve(size)
-        self.description.words[:size] = Description(at, memory, self.gd).words
+        self.description.words[:size] = Description(at, memory, self.gd, texts).words
         most = [RECORD_WORDS, INDEX_WORDS, HEAP_WORDS, RECORD_WORDS]
-        others = [RECORD_WORDS] * (len(at.kept) + len(at.trees))
+        others = [RECORD_WORDS] * (len(at.kept) + at.tree_count)
         super().__init__(len(at.keys), at.stride, [*most, *others])
 
     @property
@@ -57,10 +70,11 @@ class GroupMemory(RecordTable):
         """The words of the descriptor."""
         return self.description.words
 
-    def notes(self, rows: int) -> Words:
-        """Copy the columns of so many notes."""
+    def notes(self, rows: int) -> list[Words]:
+        """Return the columns of so many notes; those of a folded batch, which are read at once."""
         of, column = self.area.regions[2].words, int(self.words[f.G_COLUMN]) // 8
-        return np.stack([of[at * column :][:rows] for at in range(self.at.note_columns)])
+        columns = [of[at * column :][:rows] for at in range(self.at.note_columns)]
+        return columns if self.words[f.G_FOLDS] else copies(columns)
 
     def up_of(self, alias: int) -> int:
         """Return the vertex that an alias tells."""
@@ -85,19 +99,31 @@ class GroupMemory(RecordTable):
         address = self.gd + 8 * (tells + vertex * f.MEET_WORDS)
         return address, self.memory.vertex(vertex).ctypes.data
 
-    def told(self) -> tuple[dict[tuple[int, ...], tuple[int, ...]], list[list[int]]]:
-        """Return the sums of each group by the words of its key, and what vertices are told."""
+    def told(self) -> tuple[Any, ...]:
+        """Return the sums of each group by the words of its key, what vertices are told, bags."""
         vd, keys = self.state, len(self.at.keys)
         stride = int(vd[f.V_STRIDE])
         records = self.area.regions[0].words[: stride * int(vd[f.V_NEXT])].reshape(-1, stride)
         end = keys + self.at.words
+        records = records.copy()
+        records[:, [keys + self.at.word_of(bag) for bag in self.at.lists]] = 0  # another group's
         rows = [(tuple(row[:keys]), (*row[keys:end], row[end + 1])) for row in records.tolist()]
         groups = {key: sums for key, sums in rows if sums[0] or sums[-1]}
         blocks = [
             block.words[: self.told_bytes(alias) // 8]
             for alias, block in zip(self.at.kept, self.area.regions[OWN_REGIONS:], strict=False)
         ]
-        return groups, [block.tolist() for block in blocks]
+        trees = range(self.at.tree_count - len(self.at.logs))
+        bags = [self.entries(place, [key for key, _ in rows]) for place in trees]
+        return groups, [block.tolist() for block in blocks], bags
+
+    def entries(self, place: int, keys: Sequence[tuple[int, ...]]) -> list[tuple[Any, ...]]:
+        """Return what a tree holds; an owner that is a group is known by its key."""
+        nodes, (alias, _) = self.nodes(place), self.at.holders[place]
+        found = contents(self.tree(place), nodes)
+        if alias != self.messages.root:
+            return found
+        return sorted((keys[owner], *words) for owner, *words in found)
 
     def most_groups(self, ops: int) -> int:
         """Bound how many groups there are while the next ops are carried out."""
@@ -117,17 +143,36 @@ class GroupMemory(RecordTable):
             self.at.note_columns * (8 * (NOTES + most) + 2 * ALIASING_BYTES),
             8 * records,
             *blocks,
-            *(self.tree_bytes(alias, ops) for alias, _ in self.at.trees),
+            *(
+                8 * NODE_WORDS * most_nodes(self.most_entries(place, alias, ops), entry)
+                for place, (alias, entry) in enumerate(self.at.holders)
+            ),
         ]
 
-    def tree_bytes(self, alias: int, ops: int) -> int:
-        """Bound the bytes of the nodes of an alias' bags: at worst each has one entry."""
-        return 8 * NODE_WORDS * (int(self.memory.alias(alias)[f.A_ROWS]) + ops + MOST_LEVELS)
+    def most_entries(self, place: int, alias: int, ops: int) -> int:
+        """Bound the entries of a tree that holds an alias' rows, after so many ops."""
+        return int(self.memory.alias(alias)[f.A_ROWS]) + ops
 
     def tree(self, place: int) -> Words:
         """Return the words that describe a bag."""
         start = self.at.first_tree + place * TREE_WORDS
         return self.words[start : start + TREE_WORDS]
+
+    def forget_logs(self) -> None:
+        """Forget what the last base diff has changed in lists."""
+        for place in self.at.logs.values():
+            tree = self.tree(place)
+            tree[B_ROOT : B_ENTRIES + 1] = 0
+            tree[B_NEXT] = 1
+            self.nodes(place)[0] = 0
+
+    def tree_address(self, place: int) -> int:
+        """Return the address of a tree's descriptor."""
+        return self.gd + 8 * (self.at.first_tree + place * TREE_WORDS)
+
+    def nodes(self, place: int) -> Words:
+        """Return the nodes of a tree."""
+        return self.area.regions[OWN_REGIONS + len(self.at.kept) + place].words
 
     def told_bytes(self, alias: int, ops: int = 0) -> int:
         """Return how many bytes there are for what an alias tells, after so many ops at most."""
@@ -137,7 +182,7 @@ class GroupMemory(RecordTable):
     def used(self) -> list[Bytes]:
         """Return which bytes of each region are filled between two batches."""
         blocks = [(0, self.told_bytes(alias)) for alias in self.at.kept]
-        trees = range(len(self.at.trees))
+        trees = range(self.at.tree_count)
         nodes = [(0, 8 * NODE_WORDS * int(self.tree(place)[B_NEXT])) for place in trees]
         return [*super().used(), (0, 0), (0, 0), *blocks, *nodes]
 
@@ -164,17 +209,25 @@ class GroupMemory(RecordTable):
         return sum(size for _, size in self.used())
 
 
+def copies(columns: Sequence[Words]) -> list[Words]:
+    """Return copies of columns of one length, in memory that is used again."""
+    found = leased((len(columns), len(columns[0])))
+    for copy, column in zip(found, columns, strict=True):
+        copy[:] = column
+    return [*found]
+
+
 class Description:
     """The words that tell kernels who tells whom, for a place where they will lie."""
 
-    def __init__(self, at: GroupLayout, memory: GraphMemory, base: int) -> None:
+    def __init__(self, at: GroupLayout, memory: GraphMemory, base: int, texts: int) -> None:
         self.at, self.memory, self.base, self.messages = at, memory, base, at.messages
         tells, meets = self.messages.tells, self.messages.meets
         self.words = [0] * at.first_tree
-        for _ in at.trees:
-            empty = [0] * TREE_WORDS
-            empty[B_NEXT] = 1  # a root, without entries
-            self.add(empty)
+        for _, best in at.trees:
+            self.add(tree_words(at.best_row(self.messages.bests[best]).orders, texts))
+        for bag in [*at.bags, *at.lists]:
+            self.add(tree_words(bag.orders, texts, weighed=bag.is_weighed))
         fields = {
             f.G_WORDS: at.words,
             f.G_PARTS: len(at.sizes),
@@ -186,6 +239,9 @@ class Description:
             f.G_KEY: self.add([0] * max(1, len(at.keys))),
             f.G_TELLS: self.tell_at(0),
             f.G_BESTS: len(self.messages.bests),
+            f.G_BESTS_AT: sum(at.sizes),
+            f.G_BAGS: len(at.bags),
+            f.G_BAG_LIST: self.add([word for at_bag in at.bags for word in self.bag(at_bag)]),
             f.G_IS_SET: int(self.messages.is_set),
             f.G_IS_LINEAR: int(at.is_linear),
         }
@@ -235,7 +291,7 @@ class Description:
             f.N_BEST_AT: sum(sizes),
             f.N_CARRIED: len(self.messages.carried[number]),
             f.N_BESTS: self.add(
-                word for of in self.messages.carried[number] for word in self.best(number, of)
+                [word for of in self.messages.carried[number] for word in self.best(number, of)]
             ),
             f.N_OLD: self.add([0] * (BEST_WORDS * len(self.messages.carried[number]))),
             f.N_NUMBERED: int(memory.layout.aliases[number].is_numbered),
@@ -252,22 +308,26 @@ class Description:
 
     def term(self, term: Term) -> list[int]:
         """Describe a term; of a value of two words, the last one tells whether it is NULL."""
-        places, kind = self.at.places(term.slot), KINDS[term.kind]
-        if len(places) > 1 and term.kind == "value":
-            kind = f.WIDE_VALUE
+        places = self.at.places(term.slot)
+        kind = f.WIDE_VALUE if len(places) > 1 else f.VALUE
+        operand = 0
+        if term.kind == "known":
+            kind = f.KNOWN
+        elif term.kind in EQUALS:
+            kind, operand = f.EQUAL, equal_word(term)
+        elif term.is_float:
+            kind = f.REAL if term.type == pa.float32() else f.DOUBLE
+            operand = self.at.windows.window(term).low
         source, word = places[-1 if term.kind == "known" else 0]
-        return [kind, source, word, int(term.slot.vertex is None)]
+        return [kind, source, word, int(term.slot.vertex is None), operand]
 
     def best(self, alias: int, number: int) -> list[int]:
         """Describe a best value that an alias tells: of its own rows, or of an alias below."""
         best, messages = self.messages.bests[number], self.messages
         tree = self.at.trees.index((alias, number))
         address = self.base + 8 * (self.at.first_tree + tree * TREE_WORDS)
-        flip = -1 if best.is_greatest else 0
         if best.slot.alias == alias:
-            ((source, word),) = self.at.places(best.slot)
-            nullable = int(best.slot.vertex is None)
-            return [address, number, 1, source, word, nullable, flip, 0, 0]
+            return [address, number, 1, self.row(self.at.best_row(best)), 0, 0]
         below = (vertex for vertex, meet in enumerate(messages.meets) if meet.top == alias)
         (side,) = (
             each
@@ -276,7 +336,31 @@ class Description:
             if number in messages.carried[each]
         )
         place = messages.carried[side].index(number)
-        return [address, number, 0, 0, 0, 0, 0, self.tell_at(side), place]
+        return [address, number, 0, 0, self.tell_at(side), place]
+
+    def row(self, bag: BagLayout) -> int:
+        """Describe the rows of a bag; gives where."""
+        parts = self.add([word for part in bag.parts for word in part])
+        return self.add([parts, len(bag.parts), *bag.condition])
+
+    def bag(self, bag: BagLayout) -> list[int]:
+        """Describe a bag."""
+        rest: Sequence[int] = bag.bag.places or self.sums(bag)
+        if bag.bag.kind == "list":
+            rest = [self.tree_at(self.at.logs[bag.number]), *[0] * (f.BAG_FIELDS - f.K_LOG - 1)]
+        tree = self.tree_at(self.at.tree_of(bag))
+        return [bag.kind, tree, self.at.word_of(bag), self.row(bag), *rest]
+
+    def tree_at(self, place: int) -> int:
+        """Return where a tree is described."""
+        return self.base + 8 * (self.at.first_tree + place * TREE_WORDS)
+
+    def sums(self, bag: BagLayout) -> list[int]:
+        """Describe what is added over the rows of a set."""
+        factors = [bag.factors(monomial) for monomial in bag.bag.monomials]
+        start = self.add([word for of in factors for word in of])
+        ends = [start + 8 * sum(map(len, factors[: at + 1])) for at in range(len(factors))]
+        return [len(factors), self.add(bag.sizes), start, self.add(ends), self.add([0, 0])]
 
     def describe_meet(self, number: int) -> None:
         """Write what a vertex is told."""
@@ -300,3 +384,9 @@ class Description:
         """Write the fields of a description."""
         for field, word in fields.items():
             self.words[(address - self.base) // 8 + field] = word
+
+
+def equal_word(term: Term) -> int:
+    """Return the word of the one value of which a term is 1."""
+    (word,) = numbers(pa.array([EQUALS[term.kind]]).cast(term.type))[0].tolist()
+    return int(word)

@@ -1,7 +1,7 @@
 """How many bits sums may need, bounded by the rows there are and the values that came.
 
 paths    the root's rows, times the longest list of each alias below it
-values   the largest of each, multiplied
+values   the largest of each, multiplied; of floats the bits of their windows
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.groups.bag_layout import parts_of
+from joingraph.graph.compiled.groups.windows import Window, Windows, window_of
 from joingraph.graph.compiled.layout import row_places
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.memory.state import GraphMemory
-from joingraph.plan.messages import Messages, Part
+from joingraph.plan.messages import Messages, Part, Term
 from joingraph.plan.model import Plan
 
 
@@ -23,19 +25,28 @@ class SumBits:
 
     def __init__(self, plan: Plan, messages: Messages, memory: GraphMemory) -> None:
         self.memory, self.messages, self.sums = memory, messages, messages.sums
+        self.sums += tuple(part for bag in messages.bags for part in parts_of(bag))
         self.longest, self.come = dict[int, int](), 0  # lists as they were seen, and rows since
-        terms = {term for part in messages.sums for term in part if term.kind == "value"}
+        terms = {term for part in self.sums for term in part if term.kind == "value"}
         aliases = memory.layout.aliases
         self.places = {
             term: row_places(plan, aliases[term.slot.alias], term.slot) for term in terms
         }
-        self.of = dict.fromkeys(terms, 0)
+        self.of = {term: 0 for term in terms if not term.is_float}
+        self.windows = dict[Term, Window]()
+        told = {part for each in messages.tells for part in each.parts}
+        told |= {part for each in messages.meets for part in each.parts}
+        self.floats = [part for part in told if any(term.is_float for term in part)]
 
     def note(self, alias: int, rows: Words) -> None:
         """Look at rows that come to an alias."""
         for term, places in self.places.items():
-            if term.slot.alias == alias and len(rows):
+            if term.slot.alias != alias or not len(rows):
+                continue
+            if not term.is_float:
                 self.of[term] = max(self.of[term], bits_of([rows[:, at] for at in places]))
+            elif (window := window_of(rows[:, places[0]], term.type)) is not None:
+                self.windows[term] = window.with_(self.windows.get(term))
 
     def of_values(self) -> int:
         """Bound the bits of the products of values of which sums are made."""
@@ -43,7 +54,11 @@ class SumBits:
 
     def of_part(self, part: Part) -> int:
         """Bound the bits of a product."""
-        return sum(self.of[term] for term in part if term.kind == "value")
+        return sum(self.of.get(term, 0) for term in part)
+
+    def of_floats(self, ops: int = 0) -> Windows:
+        """Return the windows of the floats that came, after so many ops at most."""
+        return Windows(self.windows, self.of, self.of_paths(ops))
 
     def of_paths(self, ops: int = 0) -> int:
         """Bound the bits of the number of paths of all groups, after so many ops at most."""

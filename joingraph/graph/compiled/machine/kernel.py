@@ -8,6 +8,8 @@
     add128(place, low, high)             add to the 128 bits at an address; what is over is lost
     mul128(place, low, high)             multiply them, likewise
     multiply_high(a, b)                  the high word of a product, both without a sign
+    multiply_add(place, a, b, carry)     add a product and a carry, all without a sign, to the word
+                                         at an address; gives the high word of it
     call3(function, a, b, c)             call compiled code by its address
 
 Addresses are int64. There are three modes, settled when this module is imported:
@@ -177,6 +179,13 @@ if INTERPRETED:
         high = (a & _ALL) * (b & _ALL) >> 64
         return high - (high >> 63 << 64)
 
+    def multiply_add(place: int, a: int, b: int, carry: int) -> int:
+        """Add a product and a carry to a word, all without a sign; give the high word of it."""
+        found = (a & _ALL) * (b & _ALL) + (ld(place, 0) & _ALL) + (carry & _ALL)
+        low, high = found & _ALL, found >> 64
+        sto(place, 0, low - (low >> 63 << 64))
+        return high - (high >> 63 << 64)
+
     def _at128(place: int) -> int:
         return (ld(place, 1) << 64) + (ld(place, 0) & _ALL)
 
@@ -249,13 +258,21 @@ elif CHECKED:
         if _inside(place, place + 16):
             llvm_ops.mul128(place, low, high)
 
+    @kernel
+    def multiply_add(place: int, a: int, b: int, carry: int) -> int:
+        """Add a product and a carry to a word, all without a sign; give the high word of it."""
+        if _inside(place, place + 8):
+            high: int = llvm_ops.multiply_add(place, a, b, carry)
+            return high
+        return 0
+
     prefetch, mix, call3 = llvm_ops.prefetch, llvm_ops.mix, llvm_ops.call3
     multiply_high = llvm_ops.multiply_high
 else:
     ld, ldb, sto = llvm_ops.ld, llvm_ops.ldb, llvm_ops.sto
     copy8, fill8 = llvm_ops.copy8, llvm_ops.fill8
     add128, mul128 = llvm_ops.add128, llvm_ops.mul128
-    multiply_high = llvm_ops.multiply_high
+    multiply_high, multiply_add = llvm_ops.multiply_high, llvm_ops.multiply_add
     prefetch, mix, call3 = llvm_ops.prefetch, llvm_ops.mix, llvm_ops.call3
 
 

@@ -148,6 +148,20 @@ def multiply_high(typing: Any, a: Any, b: Any) -> Any:
 
 
 @operation
+def multiply_add(typing: Any, place: Any, a: Any, b: Any, carry: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        wide = ir.IntType(128)
+        at = builder.inttoptr(args[0], _WORD.as_pointer())
+        word = builder.load(at, align=8)
+        word, a, b, carry = (builder.zext(each, wide) for each in (word, *args[1:]))
+        found = builder.add(builder.add(builder.mul(a, b), word), carry)
+        builder.store(builder.trunc(found, _WORD), at, align=8)
+        return builder.trunc(builder.lshr(found, wide(64)), _WORD)
+
+    return types.int64(*[types.int64] * 4), code
+
+
+@operation
 def call3(typing: Any, function: Any, a: Any, b: Any, c: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = ir.FunctionType(_WORD, [_WORD] * 3)

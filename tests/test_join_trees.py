@@ -1,4 +1,4 @@
-"""How a view's aliases are joined: the trees of OUTER, SEMI and ANTI JOIN, EXISTS, IN, ANY, ALL.
+"""How a view's aliases are joined: the trees of LEFT, RIGHT and FULL JOIN.
 
     a LEFT JOIN b ON a.k = b.k WHERE b.v IS NULL
     ->  (a LEFT b ON a.k = b.k) WHERE b.v IS NULL
@@ -165,7 +165,9 @@ def test_full_joins_by_one_name_join_what_is_there() -> None:
     sql = "SELECT k FROM a FULL JOIN b USING (k) FULL JOIN c USING (k)"
     first = "coalesce(a.k, b.k)"
     assert tree(sql) == f"(a FULL b ON a.k = b.k) FULL c ON {first} = c.k"
-    assert output(sql) == [f"k: coalesce({first}, c.k)"]
+    assert output(sql) == ["k: coalesce(a.k, b.k, c.k)"]
+    many = "".join(f" FULL JOIN b AS b{at} USING (k)" for at in range(100))
+    assert len(defined(f"SELECT k FROM a{many}").aliases) == 101
 
 
 def test_sqlites_right_join_by_columns_of_two_types_is_one_value_by_type() -> None:
@@ -220,5 +222,5 @@ def test_the_condition_of_a_join_reads_values_of_rows_that_are_there() -> None:
 
 def test_a_view_that_groups_groups_the_rows_of_its_tree() -> None:
     found = defined("SELECT a.k, COUNT(b.v) AS n FROM a LEFT JOIN b ON a.k = b.k GROUP BY a.k")
-    assert found.joined.tree == found.tree is not None
-    assert drawn(found.joined.tree) == "a LEFT b ON a.k = b.k"
+    assert found.tree is not None and found.joined.tree == found.tree
+    assert drawn(found.tree) == "a LEFT b ON a.k = b.k"

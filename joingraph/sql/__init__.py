@@ -5,7 +5,7 @@ without SQL. The life of a text:
 
     text/parse.py      limits, then sqlglot's tree
     select.py          FROM, joins (joins.py), subqueries and CTEs dissolve into aliases
-    joined/            the tree of a view's joins
+    joined/            the tree of a view's joins, and what its conditions ask of subqueries
     clauses.py         refuses each clause that is not known to be taken
     scope.py           says what names mean
     distinct_names.py  writes the SELECT anew whose columns share a name

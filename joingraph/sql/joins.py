@@ -7,12 +7,12 @@ joined  Outer(T, R, T.tweetId = R.tweetId)      fields  tweetId (T's), then the 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from sqlglot import exp
 
 from joingraph.common.names import quoted
-from joingraph.expressions.tree import Expression
+from joingraph.expressions.tree import Call, Expression
 from joingraph.sql.binder import FlatView
 from joingraph.sql.definition import Joined, Outer, Probe
 from joingraph.sql.joined.missing import optional
@@ -155,12 +155,23 @@ def _stand_ins(pair: Pair) -> tuple[exp.Expr, exp.Expr]:
 def _merged(pair: Pair, word: str, flat: FlatView) -> Field:
     """Return what a common name means above a join: the column of the side that is there."""
     is_by_row = flat.dialect == "sqlite" and pair.left.value.type != pair.right.value.type
-    if word == "FULL" or (word == "RIGHT" and is_by_row):
-        left, right = _stand_ins(pair)
-        first = exp.Coalesce(this=left, expressions=[right])
-        first.parent = pair.name.parent
-        return replace(flat.value(first, _NOWHERE.find), name=pair.left.name)
-    return pair.right if word == "RIGHT" else pair.left
+    if word != "FULL" and not (word == "RIGHT" and is_by_row):
+        return pair.right if word == "RIGHT" else pair.left
+    left, right = _stand_ins(pair)
+    either = exp.Coalesce(this=left, expressions=[right])
+    either.parent = pair.name.parent
+    found = flat.value(either, _NOWHERE.find)
+    value, first = found.value, pair.left.value
+    if _is_coalesce(value) and _is_coalesce(first) and value.args[0] == first:
+        value = Call("coalesce", (*first.args, *value.args[1:]), value.type)
+        size = found.size._replace(depth=max(pair.left.size.depth, pair.right.size.depth + 1))
+        found = replace(found, value=value, size=size)
+    return replace(found, name=pair.left.name)
+
+
+def _is_coalesce(value: Expression) -> TypeGuard[Call]:
+    """True for what a FULL JOIN's common name means, and the next one of a chain can add to."""
+    return isinstance(value, Call) and value.function == "coalesce"
 
 
 def _once(

@@ -6,8 +6,10 @@ few rows with NULLs and duplicates. Texts are drawn at random from the forms tha
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
+import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -256,3 +258,31 @@ def test_star_lists_the_columns_of_using(form: str, side: str) -> None:
         columns = "k, v, a.n, b.n AS m, a.k AS l, b.k AS r"
     for _ in range(4):
         check(f"SELECT {columns} FROM {form.format(side)}", random_data(rng))
+
+
+def chain(rng: random.Random) -> str:
+    """Join tables by one name, which means what is there of all of them."""
+    text, names = f"{rng.choice('abc')} t0", ["t0"]
+    for at in range(1, rng.choice((2, 3, 4))):
+        side, table = rng.choice(("", "LEFT", "RIGHT", "FULL")), rng.choice("abc")
+        text += f" {side} JOIN {table} t{at} USING (k)"
+        names.append(f"t{at}")
+    return f"SELECT k, {', '.join(f'{name}.k AS {name}' for name in names)} FROM {text}"
+
+
+def of_sqlite(sql: str, data: Data) -> Counter[tuple[object, ...]]:
+    with contextlib.closing(sqlite3.connect(":memory:")) as base:
+        for table, columns in COLUMNS.items():
+            base.execute(f"CREATE TABLE {table} ({', '.join(columns)})")
+            marks = ", ".join("?" * len(columns))
+            rows = [list(row.values()) for row in data[table]]
+            base.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+        return Counter(base.execute(sql).fetchall())
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_chain_by_one_name_means_what_it_means_in_duckdb_and_sqlite(seed: int) -> None:
+    rng = random.Random(seed)
+    sql, data = chain(rng), random_data(rng)
+    check(sql, data)
+    assert Tree(define(sql, TABLES, "sqlite"), data).view() == of_sqlite(sql, data)

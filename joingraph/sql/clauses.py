@@ -119,7 +119,8 @@ def check_select(select: exp.Select, *, has_order: bool, has_limit: bool = False
 def is_any_row(limit: exp.Expr | None) -> bool:
     """True for LIMIT or FETCH of one row or more."""
     if isinstance(limit, exp.Fetch):
-        if limit.args.get("limit_options") is not None:
+        options = limit.args.get("limit_options")
+        if options is not None and options.args.get("percent"):
             return False
         count = limit.args.get("count")
     else:

@@ -38,6 +38,7 @@ class Unsupported(NamedTuple):
     instead: str
 
 
+_ASKING = (exp.In, exp.Exists, exp.Any, exp.All)
 _UNSUPPORTED = (
     Unsupported(
         (exp.Window, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Filter),
@@ -45,7 +46,7 @@ _UNSUPPORTED = (
         "read the view and apply it there",
     ),
     Unsupported(
-        (exp.In, exp.Exists, exp.Any, exp.All),
+        _ASKING,
         "this is computed of one row, and a subquery reads a table",
         "write it in WHERE, in ON of an inner join, or in the SELECT list",
     ),
@@ -123,9 +124,17 @@ def check_size(node: exp.Expr, size: Size) -> None:
 def _refuse(node: exp.Expr) -> None:
     found = _unsupported(type(node))  # type: ignore[arg-type]  # a class is hashable
     if found is not None and not _is_list(node):
+        if isinstance(node, _ASKING) and not isinstance(_asked(node), exp.Query):
+            what = f"{node.key.upper()} of something other than a subquery"
+            instead = "write a SELECT in the parentheses, or IN (1, 2)"
+            raise Refusal(node, what, "it looks into no declared table", instead)
         raise Refusal(node, _name(node), found.why, found.instead)
     if isinstance(node, exp.Anonymous) and node.name.lower() in _NAMES_NOT_OF_THE_DATA:
         raise Refusal(node, _name(node), *_NOT_OF_THE_DATA)
+
+
+def _asked(node: exp.Expr) -> object:
+    return node.args.get("query") if isinstance(node, exp.In) else node.this
 
 
 @cache

@@ -106,7 +106,7 @@ line 1, column 69: OFFSET is not taken: which rows remain would depend on the or
 ==== duckdb
 SELECT text FROM tweet WHERE EXISTS ((SELECT 1 FROM follower) LIMIT 1)
 ----
-line 1, column 30: EXISTS (SELECT ...) is not taken: this is computed of one row, and a subquery reads a table; write it in WHERE, in ON of an inner join, or in the SELECT list.
+line 1, column 30: EXISTS of something other than a subquery is not taken: it looks into no declared table; write a SELECT in the parentheses, or IN (1, 2).
   SELECT text FROM tweet WHERE EXISTS ((SELECT 1 FROM follower) LIMIT 1)
                                ^
 
@@ -211,7 +211,7 @@ line 1, column 150: this subquery is not taken: it reads a column of a query two
 ==== spark
 SELECT text FROM tweet t WHERE EXISTS (SELECT 1 FROM follower f LEFT JOIN retweet r ON r.tweetId = t.tweetId)
 ----
-line 1, column 47: a column of the query around, in an outer join of a subquery is not taken: which of its rows have partners would depend on the row that asks; ask it of an inner join.
+line 1, column 47: a column of the query around, in an outer or semi join of a subquery is not taken: which of its rows have partners would depend on the row that asks; ask it of an inner join.
   SELECT text FROM tweet t WHERE EXISTS (SELECT 1 FROM follower f LEFT JOIN retweet r ON r.tweetId = t
                                                 ^
 
@@ -239,6 +239,20 @@ line 1, column 15: SELECT in an expression is not taken: it needs a value when t
 ==== sqlite
 SELECT text FROM tweet WHERE userId IN follower
 ----
-line 1, column 37: IN (SELECT ...) is not taken: this is computed of one row, and a subquery reads a table; write it in WHERE, in ON of an inner join, or in the SELECT list.
+line 1, column 37: IN of something other than a subquery is not taken: it looks into no declared table; write a SELECT in the parentheses, or IN (1, 2).
   SELECT text FROM tweet WHERE userId IN follower
                                       ^
+
+==== postgres
+SELECT text FROM tweet WHERE userId = ANY (SELECT userId FROM follower) = TRUE
+----
+line 1, column 30: userId = ANY (SELECT userId FROM follower) = TRUE is not taken: dialects group such tests differently; add parentheses.
+  SELECT text FROM tweet WHERE userId = ANY (SELECT userId FROM follower) = TRUE
+                               ^
+
+==== duckdb
+SELECT text FROM tweet WHERE userId = ANY([1, 2])
+----
+line 1, column 39: ANY of something other than a subquery is not taken: it looks into no declared table; write a SELECT in the parentheses, or IN (1, 2).
+  SELECT text FROM tweet WHERE userId = ANY([1, 2])
+                                        ^

@@ -22,7 +22,14 @@ from joingraph.expressions.tree import Literal as Constant
 from joingraph.sql.binder import FlatView, conjuncts
 from joingraph.sql.definition import Joined, Probe
 from joingraph.sql.joined.negation import asks, inwards
-from joingraph.sql.joined.questions import Compared, Question, Test, called, question_of
+from joingraph.sql.joined.questions import (
+    Compared,
+    Question,
+    Test,
+    called,
+    check_grouping,
+    question_of,
+)
 from joingraph.sql.joined.trees import Rows, aliases_in, always, conditions_in, inner, reads, split
 from joingraph.sql.limits import Size
 from joingraph.sql.scope import FURTHER_OUT_INSTEAD, Field, Scope, stand_in
@@ -61,6 +68,9 @@ class Probes:
 
     def require(self, node: exp.Expr) -> None:
         """Keep the rows on which a condition is TRUE: what asks nothing is required first."""
+        if not asks(node):
+            self.joined = inner((self.joined,), self.flat.require(node, self.scope))
+            return
         terms = _terms(node)
         for asking in (False, True):
             found = [self._conjunct(term) for term in terms if asks(term) is asking]
@@ -77,6 +87,7 @@ class Probes:
         question = None if isinstance(node, exp.Not) else question_of(node)
         if question is not None:
             return self._answer(question)
+        check_grouping(node)
         found = type(node)()
         for name, part in node.args.items():
             found.set(
@@ -217,7 +228,7 @@ class Probes:
             raise Refusal(question.node, "this subquery", why, FURTHER_OUT_INSTEAD)
         if any(reads(each) - own for each in conditions_in(right)):
             why = "which of its rows have partners would depend on the row that asks"
-            what = "a column of the query around, in an outer join of a subquery"
+            what = "a column of the query around, in an outer or semi join of a subquery"
             raise Refusal(question.node, what, why, "ask it of an inner join")
         self.joined = Probe(kind, self.joined, right, tuple(conditions), mark)
 

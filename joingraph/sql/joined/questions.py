@@ -16,8 +16,12 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
+from joingraph.sql.functions.binding import refused
 from joingraph.sql.text.refusal import Refusal
 
+_COMPARISONS = (
+    *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ),
+)
 # How each comparison is denied.
 _CONTRARY: dict[type[exp.Expr] | None, type[exp.Expr] | None] = {
     None: None,
@@ -122,6 +126,18 @@ def question_of(node: exp.Expr) -> Question | None:
         why = "which of two lists of columns is less differs by dialect"
         raise Refusal(bare, f"a list of columns before {called(found)}", why, "write EXISTS")
     return found
+
+
+def check_grouping(node: exp.Expr) -> None:
+    """Refuse x IN (q) = y without parentheses, as a = b = c is refused."""
+    sides = (node.this, node.expression) if isinstance(node, _COMPARISONS) else ()
+    if any(not isinstance(side, (exp.Not, exp.Paren)) and _compares(side) for side in sides):
+        raise refused(node, "dialects group such tests differently", "add parentheses")
+
+
+def _compares(node: exp.Expr) -> bool:
+    found = question_of(node)
+    return found is not None and found.comparison is not None
 
 
 def questions_in(node: exp.Expr) -> Iterator[Question]:

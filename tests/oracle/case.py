@@ -138,6 +138,11 @@ class View:
         return self.select([*asked, "count(*)"]) + self.grouping.tail(self.outputs, is_judged=True)
 
     @property
+    def tables_read(self) -> list[str]:
+        """The tables of all aliases."""
+        return [name for source in self.sources for name in source.tables]
+
+    @property
     def aliases_read(self) -> set[str]:
         """The aliases that conditions and output read."""
         found = [*self.conditions, *self.outputs]

@@ -21,12 +21,13 @@ class Feed:
         self.random = random
         self.tables = {table.name: table for table in tables}
         self.rows: dict[str, list[Row]] = {table.name: [] for table in tables}
-        used = [name for source in view.sources for name in source.tables]
+        used = view.tables_read
         self.used = sorted(set(used))
         joins = sum(1 for each in view.conditions if len(each.aliases) > 1 and each.bare)
         joins += sum(1 for source in view.sources if source.join)
         # A hub: most rows have the first of a column's values, so that nearly all of them join.
         self.skew = 4 if hub else 2
+        self.nulls = NULLS
         paths = PATHS_MAX * (1 if hub else 3**joins)
         self.rows_max = max(3, min(16, int(paths ** (1 / len(used)))))
 
@@ -85,7 +86,7 @@ class Feed:
         """Make a row of values of the columns' domains, and NULLs."""
         random = self.random
         return tuple(
-            None if random.random() < NULLS else frequent(random, column.kind.values, self.skew)
+            None if random.random() < self.nulls else frequent(random, column.kind.values, self.skew)
             for column in self.tables[name].columns
         )
 

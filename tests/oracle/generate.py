@@ -10,18 +10,22 @@ from tests.oracle.case import Batch, Case, Column, Table
 from tests.oracle.feeds import Feed, telling
 from tests.oracle.grouped import grouped
 from tests.oracle.kinds import BIGINT, GROUPED_KINDS, INTEGERS, KINDS, TEXT, Kind
+from tests.oracle.outer import random_outer_view
 from tests.oracle.views import random_view
 
 NAMES = ("x", "y", "z", "u", "v", "w")
 QUOTED_NAMES = ('"select"', '"a b"', '"é"', '"One"', "y", '"%s"')
 DIALECTS = ("duckdb", "spark", "postgres", "sqlite")
-ONLY = ("rows", "groups")
+ONLY = ("rows", "groups", "outer")
 POISON = 0.35  # of the batches of a view that may be poisoned
+GROUPED_OUTER = 0.25
 GROUPED_EVERY = 4  # one view in so many groups, unless only some are asked for
 
 
 def case(seed: int, batches_max: int = 6, *, only: str | None = None) -> Case:
     """Make tables, a view over them and a feed of 3 to `batches_max` batches."""
+    if only == "outer":
+        return drawn_outer(Random(seed), seed, batches_max)
     groups = only == "groups" or (only is None and seed % GROUPED_EVERY == 0)
     return (drawn_groups if groups else drawn)(Random(seed), seed, batches_max)
 
@@ -62,6 +66,25 @@ def drawn_groups(random: Random, seed: int, batches_max: int = 6) -> Case:
         batches.append(dataclasses.replace(feed.batch(), poison=poison))
     noticed = telling(feed.tables, view)
     if noticed is not None and random.random() < 0.2:
+        batches[0] = dataclasses.replace(batches[0], missing=feed.missing(noticed))
+    return Case(seed, tuple(tables), view, dialect, plain, load, tuple(batches), None)
+
+
+def drawn_outer(random: Random, seed: int, batches_max: int = 6) -> Case:
+    """Make a case of a view with outer joins, or one that asks subqueries; some of them group."""
+    plain = random.random() < 0.5
+    dialect = random.choice(DIALECTS) if plain else "duckdb"
+    tables = random_tables(random, plain=plain)
+    view = random_outer_view(random, tables, plain=plain)
+    noticed = telling({table.name: table for table in tables}, view.flat)
+    if random.random() < GROUPED_OUTER:
+        noticed, view = None, grouped(random, view, dialect, plain=plain)
+    feed = Feed(random, tables, view)
+    feed.rows_max = min(feed.rows_max, random.choice((3, 5, 8)))
+    feed.nulls = random.choice((0.08, 0.25))
+    load = feed.load() if random.random() < 0.5 else ()
+    batches = [feed.batch() for _ in range(random.randint(3, batches_max))]
+    if noticed is not None:
         batches[0] = dataclasses.replace(batches[0], missing=feed.missing(noticed))
     return Case(seed, tuple(tables), view, dialect, plain, load, tuple(batches), None)
 

@@ -47,19 +47,26 @@ class Runner:
         self, case: Case, *, together: bool = False, inputs: Counter[str] | None = None
     ) -> None:
         self.case, self.inputs = case, Counter[str]() if inputs is None else inputs
-        self.model = Model(case)
+        self.model = self.judged_by(case)
         self.random = Random(case.seed)
         self.view = jg.View(case.view.sql, tables=declared(case), dialect=case.dialect)
         missing = any(batch.missing for batch in case.batches)
         self.skips = self.random.choice(LOOKAHEADS) if missing and self.chance(0.5) else ""
         self.graphs = {
             (engine, mode): self.make(engine, mode, "skip" if mode == self.skips else "error")
-            for engine in (ENGINES[1:] if together else ENGINES)
-            for mode in LOOKAHEADS
+            for engine, mode in self.keys(ENGINES[1:] if together else ENGINES)
         }
         if together:
             self.graphs[TOGETHER, self.skips or "all"] = self.make_together()
         self.expected: Counter[str] = Counter()
+
+    def judged_by(self, case: Case) -> Model:
+        """Make the base tables as judges see them."""
+        return Model(case)
+
+    def keys(self, engines: Sequence[str]) -> list[tuple[str, str]]:
+        """List the forms of the graph and the look-ahead modes."""
+        return [(engine, mode) for engine in engines for mode in LOOKAHEADS]
 
     def make(
         self, engine: str, lookahead: str, on_missing: str, path: Path | None = None

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests import ENGINES, LOOKAHEADS
-from tests.oracle.case import Case
+from tests.oracle.case import Case, View
 from tests.oracle.generate import case
+from tests.oracle.joins import OuterView
 from tests.oracle.judges import NotThere
 from tests.oracle.report import script
 from tests.oracle.run import Runner
 from tests.oracle.run_groups import GroupsRunner
+from tests.oracle.run_outer import OuterGroupsRunner, OuterRunner, Unjudged
 from tests.oracle.shrink import shrink
 
 BATCHES_MAX = 6
@@ -59,13 +61,21 @@ def failure(
 ) -> BaseException | None:
     """Run a case; give what went wrong. Any error at all is wrong: the case is in the language."""
     try:
-        runner = Runner if asked.view.grouping is None else GroupsRunner
-        runner(asked, together=together, inputs=inputs).run()
+        runner_of(asked.view)(asked, together=together, inputs=inputs).run()
+    except Unjudged:
+        return None
     except NotThere:
         raise
     except Exception as error:  # noqa: BLE001 (whatever it is, it is what we search for)
         return error
     return None
+
+
+def runner_of(view: View) -> type[Runner]:
+    """Choose what is promised of a view."""
+    if isinstance(view, OuterView):
+        return OuterRunner if view.grouping is None else OuterGroupsRunner
+    return Runner if view.grouping is None else GroupsRunner
 
 
 def told(asked: Case, wrong: BaseException, options: str) -> str:

@@ -11,6 +11,8 @@ from dataclasses import replace
 from typing import TypeVar
 
 from tests.oracle.case import Batch, Case, Entry, Grouping, View
+from tests.oracle.joins import OuterView
+from tests.oracle.shrink_joins import smaller_outer_views
 
 Fails = Callable[[Case], bool]
 T = TypeVar("T")
@@ -42,10 +44,11 @@ def candidates(case: Case) -> Iterator[Case]:
         for less in smaller_entries(entry):
             yield replace(case, load=put(case.load, i, less))
     yield from without_a_row(case)
-    for view in smaller_views(case.view):
+    views = smaller_outer_views(case.view) if isinstance(case.view, OuterView) else ()
+    for view in (*views, *smaller_views(case.view)):
         yield replace(case, view=view)
     for i, table in enumerate(case.tables):
-        if all(table.name not in source.tables for source in case.view.sources):
+        if table.name not in case.view.tables_read:
             yield without_table(case, i)
 
 
@@ -116,7 +119,7 @@ def smaller_views(view: View) -> Iterator[View]:
         yield replace(view, outputs=without(view.outputs, i))
     read = view.aliases_read
     for i, source in enumerate(view.sources):
-        if view.style != "using" and source.alias not in read and len(view.sources) > 1:
+        if view.style in ("comma", "on") and source.alias not in read and len(view.sources) > 1:
             yield replace(view, sources=without(view.sources, i))
 
 

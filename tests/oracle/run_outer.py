@@ -1,0 +1,200 @@
+"""One case of a view with outer joins, EXISTS or IN: what is asked of every view, and more.
+
+The plain form runs in every look-ahead mode that it takes the view in; what joingraph refuses by
+name, and what no judge can compute, is counted. DuckDB and SQLite judge; where they differ, which
+both have done wrong, the graph must agree with one of them.
+
+Between batches: a batch is foretold and leaves no trace; i-diffs bring a copy to the view after;
+fanout counts; one graph is read with conditions and asked why; graphs are loaded anew.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+import joingraph as jg
+from tests.bags import bag
+from tests.oracle.ask import given
+from tests.oracle.case import Batch, Case, Entry, Row
+from tests.oracle.forms_outputs import check_fanout
+from tests.oracle.forms_reading import Reader, check_partitions
+from tests.oracle.forms_why import absent_rows
+from tests.oracle.judges import Model
+from tests.oracle.run import Disagreement, Runner, agree, check_changes, compare
+from tests.oracle.run_groups import GroupsRunner, rows_of
+
+MODES = ("exact", "none", "local", "global")
+LOOK_AHEAD = re.compile("look-?ahead")
+
+
+class Unjudged(Exception):
+    """A case of which nothing can be said: its view is refused, or no judge takes it."""
+
+
+class Judges(Model):
+    """DuckDB, and SQLite as the second judge of plain cases; where they differ, both are kept."""
+
+    def __init__(self, case: Case) -> None:
+        self.other: Counter[str] | None = None
+        super().__init__(case)
+
+    def view(self) -> Counter[str]:
+        """Ask DuckDB; note what SQLite says if that is something else."""
+        first, *others = (judge.view() for judge in self.judges)
+        self.other = next((each for each in others if each != first), None)
+        return first
+
+
+class OuterForms(Runner):
+    """What both kinds of cases have in common: which graphs there are, and what is counted."""
+
+    def __init__(
+        self, case: Case, *, together: bool = False, inputs: Counter[str] | None = None
+    ) -> None:
+        inputs = Counter[str]() if inputs is None else inputs
+        try:
+            super().__init__(case, together=together, inputs=inputs)
+        except (jg.ViewError, duckdb.Error) as error:
+            inputs[reason(error)] += 1
+            raise Unjudged from error
+        inputs["views taken"] += 1
+        if not self.view.plan.is_inner:
+            inputs["views taken, of outer joins, EXISTS or IN"] += 1
+
+    def judged_by(self, case: Case) -> Model:
+        """Ask both judges, who may differ."""
+        return Judges(case)
+
+    def keys(self, engines: Sequence[str]) -> list[tuple[str, str]]:
+        """Ask for the plain form in all modes that it takes the view in; it runs all such views."""
+        found = list[tuple[str, str]]()
+        for mode in MODES:
+            try:
+                self.make("reference", mode, "error")
+            except jg.ViewError as error:
+                if mode == "exact" or not LOOK_AHEAD.search(str(error)):
+                    raise
+                self.inputs["modes refused"] += 1
+            else:
+                found.append(("reference", mode))
+        return [*found, ("compiled", "exact")]
+
+    def run(self) -> None:
+        """Run the case, unless the judges differ: then see with whom a new graph agrees."""
+        assert isinstance(self.model, Judges)
+        try:
+            super().run()
+        except duckdb.Error as error:
+            self.inputs[reason(error)] += 1
+            raise Unjudged from error
+        except Disagreement:
+            if self.model.other is None:
+                raise
+            graph = self.make("reference", "exact", "error")
+            graph.load(self.present())
+            found = bag(rows_of(graph.to_arrow()))
+            agree(found, self.model.other, "neither DuckDB nor SQLite agrees")
+            self.inputs["DuckDB is wrong, SQLite agrees"] += 1
+
+    def present(self) -> dict[str, list[Row]]:
+        """List the rows of all base tables."""
+        return {
+            name: [row for same in rows.values() for row in same]
+            for name, rows in self.model.rows.items()
+            if name in self.view.tables
+        }
+
+
+class OuterRunner(OuterForms):
+    """All graphs of a case of a view of rows."""
+
+    def __init__(
+        self, case: Case, *, together: bool = False, inputs: Counter[str] | None = None
+    ) -> None:
+        super().__init__(case, together=together, inputs=inputs)
+        self.copies: dict[jg.JoinGraph, pa.Table] = {}
+        self.reader = Reader(self.graphs["reference", "exact"], self.random)
+
+    def step(self, number: int, batch: Batch) -> None:
+        """Foretell the batch, apply it to all, then look at one graph in all ways there are."""
+        keys = self.random.sample(list(self.graphs), 2)
+        foretold = {key: self.foretell(self.graphs[key], batch.entries) for key in keys[:1]}
+        for graph in self.graphs.values():
+            if graph not in self.copies:
+                self.copies[graph] = graph.to_arrow()
+        before = self.expected
+        super().step(number, batch)
+        for (engine, mode), (counted, changes) in foretold.items():
+            where = f"{engine}, look-ahead {mode}, batch {number}, foretold"
+            check_changes(changes, before, self.expected, where)
+            try:
+                check_fanout(counted, changes)
+            except AssertionError as error:
+                raise Disagreement(f"{where}: {error}") from error
+        self.look(self.graphs[keys[1]], f"{', look-ahead '.join(keys[1])}, batch {number}")
+        if self.chance(0.15):
+            self.again(keys[1])
+
+    def foretell(self, graph: jg.JoinGraph, entries: tuple[Entry, ...]) -> Any:
+        """Foretell a batch, which must leave no trace."""
+        (batch,) = given(self.random, self.model.tables, entries, "tuples")
+        counted, changes = graph.fanout(batch), graph.what_if(batch).rows()
+        compare(graph, self.expected, "foretold")
+        return counted, changes
+
+    def see(self, graph: jg.JoinGraph, diff: jg.ViewDiff, where: str) -> None:
+        """Apply the i-diffs to a copy of the view."""
+        if graph in self.copies:
+            self.copies[graph] = diff.idiffs().apply_idiffs(self.copies[graph])
+            if self.chance(0.2):
+                agree(bag(rows_of(self.copies[graph])), bag(rows_of(graph.to_arrow())),
+                      f"{where}: i-diffs applied")  # fmt: skip
+
+    def look(self, graph: jg.JoinGraph, where: str) -> None:
+        """Read one graph with conditions and in parts; ask it why."""
+        stored = graph.to_arrow()
+        rows = rows_of(stored)
+        try:
+            self.reader.graph = graph
+            self.reader.check(stored)
+            if self.chance(0.3):
+                check_partitions(graph, rows, self.random)
+            if rows and self.chance(0.5):
+                check_paths(graph, self.random.choice(rows), rows)
+            for row in absent_rows(rows, self.random, 1) if self.chance(0.3) else ():
+                assert graph.why(row) == [], f"why {row}, which is not there"
+                assert str(graph.why_not(row)), f"no reason why not {row}"
+        except AssertionError as error:
+            raise Disagreement(f"{where}: {error}") from error
+
+    def again(self, key: tuple[str, str]) -> None:
+        """Load a graph anew."""
+        self.copies.pop(self.graphs[key], None)
+        self.graphs[key] = self.make(*key, "skip" if key[1] == self.skips else "error")
+        self.graphs[key].load(self.present())
+        compare(self.graphs[key], self.expected, f"{', look-ahead '.join(key)}, loaded anew")
+
+
+class OuterGroupsRunner(OuterForms, GroupsRunner):
+    """All graphs of a case of a view that groups."""
+
+
+def check_paths(graph: jg.JoinGraph, row: Row, rows: Sequence[Row]) -> None:
+    """The paths behind a row are as many as it is often, and can be drawn."""
+    paths = graph.why(row)
+    times = bag(rows)[repr(row)]
+    assert sum(path.times for path in paths) == times, f"why {row}, there {times} times:\n{paths}"
+    assert str(paths) and graph.why_not(row) == [], f"why not {row}, which is there"
+
+
+def reason(error: Exception) -> str:
+    """Say why a view is not taken, without what it names."""
+    who = "refused" if isinstance(error, jg.ViewError) else f"DuckDB: {type(error).__name__}"
+    text = str(error).splitlines()[0] if who != "refused" else str(error).splitlines()[-1]
+    return f"{who}: {re.sub('^.*?: ', '', text)[:110]}"

@@ -59,11 +59,12 @@ class Reader:
 
 
 def maybe_index(graph: jg.JoinGraph, rng: Random) -> None:
-    """Declare an index now and then; a column computed on the path cannot have one."""
+    """Declare an index now and then; one computed on the path cannot have it."""
     outputs = graph.view.definition.output
     output = rng.choice(outputs)
-    is_kept = graph.view.definition.grouping is None and output.value in graph.view.plan.slots
-    if rng.random() < 0.15 and is_kept:
+    plan = graph.view.plan
+    is_kept = graph.view.definition.grouping is None and output.value in plan.slots
+    if rng.random() < 0.15 and is_kept and output.value not in plan.marks:
         graph.index(output.name)
 
 

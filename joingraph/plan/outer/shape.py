@@ -67,8 +67,9 @@ class Meeting:
         return Bundle(tuple(self.classes), tuple(sorted(self.modes)), self.modes)
 
     def has(self, alias: int, key: Iterable[Expression]) -> bool:
-        """True if an alias meets others here by just this key."""
-        return alias in self.modes and {each[alias] for each in self.classes} == set(key)
+        """True if an alias meets others here by just this key, and is here wherever they are."""
+        is_here = self.modes.get(alias) == "req"  # not at the vertex of a FULL JOIN
+        return is_here and {each[alias] for each in self.classes} == set(key)
 
 
 def meetings_of(

@@ -84,3 +84,22 @@ def test_what_hangs_on_one_side_of_a_full_join_does_not_meet_the_other(sql: str)
     judged.apply(("insert", "a", [(1, 1, 1)]))
     judged.apply(("delete", "c", [(1, 3, 3)]))
     judged.apply(("delete", "a", [(1, 1, 1)]))
+
+
+def test_a_constant_does_not_spread_by_a_table_that_may_be_missing() -> None:
+    """b.k equals both columns of a where b has a row; elsewhere they may differ."""
+    judged = Judged("SELECT a.k, a.x, b.y FROM a LEFT JOIN b ON b.k = a.k AND b.k = a.x")
+    judged.apply(("insert", "a", [(1, 2, 0), (2, 2, 0), (1, 1, 0)]), ("insert", "b", [(2, 2, 9)]))
+    found = judged.graph.explain("k = 1").read().read_all().to_pylist()
+    assert sorted((each["k"], each["x"], each["y"]) for each in found) == [(1, 1, None), (1, 2, None)]
+    assert judged.graph.count("k = 1") == 2
+
+
+def test_a_load_is_checked_for_answers_beside_a_mark() -> None:
+    """NOT EXISTS on a nullable table is a mark, which must be noted before it is tested."""
+    judged = Judged(
+        "SELECT b.x - c.x AS o FROM a LEFT JOIN (b FULL JOIN c ON 1 = 1) ON c.x = a.k"
+        " WHERE NOT EXISTS (SELECT 1 FROM d WHERE d.x = b.x)"
+    )
+    judged.graph.load({"a": [(1, 1, 1)], "c": [(1, 1, 1)], "b": [(3, 3, 3)]})
+    assert judged.graph.to_arrow().to_pylist() == [{"o": 2}]

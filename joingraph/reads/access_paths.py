@@ -171,9 +171,17 @@ def facts_of(conditions: Sequence[Expression]) -> Facts:
 
 
 def spread(plan: Plan, facts: Facts) -> Facts:
-    """Repeat the constants of one member of a class for the others, from vertex to vertex."""
+    """Repeat the constants of one member of a class for the others, from vertex to vertex.
+
+    A missing alias equals none that it could meet: nothing is known of it, or by it.
+    """
     known = dict(facts)
-    classes = [members for vertex in plan.vertices for members in vertex.members]
+    missing = {alias.name for alias in plan.aliases if alias.presence != ALWAYS}
+    classes = [
+        [member for member in members if missing.isdisjoint(aliases_of(member))]
+        for vertex in plan.vertices
+        for members in vertex.members
+    ]
     for _ in classes:  # a class may be at several vertices; the last turn changes nothing
         for members in classes:
             constants = next((known[member] for member in members if member in known), None)

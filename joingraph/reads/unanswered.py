@@ -19,7 +19,7 @@ from joingraph.expressions.evaluate import NoAnswer
 from joingraph.expressions.python_values import plain_text
 from joingraph.expressions.tree import Expression, aliases_of
 from joingraph.plan.arrange import through
-from joingraph.plan.kept_columns import is_total
+from joingraph.plan.kept_columns import is_total, kept_parts
 from joingraph.plan.model import Plan
 from joingraph.plan.program import Program
 from joingraph.reads.why import Kept, columns_kept
@@ -52,7 +52,7 @@ class Checks(NamedTuple):
 
     `tests` are conditions that may fail, each asked where the ones before are TRUE; then all of
     `values` are computed. `readers` are the aliases to walk: those of the tests and values, and
-    of every condition over several aliases.
+    of every condition over several aliases, or on a mark.
     """
 
     tests: tuple[Expression, ...]
@@ -66,10 +66,9 @@ def checks_of(plan: Plan, conditions: Sequence[Expression]) -> Checks:
     tests = tuple(each for each in asked if not is_total(plan, each))
     outputs = dict.fromkeys(each.value for each in plan.definition.output)
     values = tuple(each for each in outputs if not is_total(plan, each))
-    index = {alias.name: alias.index for alias in plan.aliases}
-    tying = [each for each in asked if len(aliases_of(each)) > 1]
-    names = {name for each in (*tests, *values, *tying) for name in aliases_of(each)}
-    return Checks(tests, values, frozenset(index[name] for name in names))
+    tying = [each for each in asked if len(aliases_of(each)) > 1 or "" in aliases_of(each)]
+    parts = (part for each in (*tests, *values, *tying) for part in kept_parts(plan, each))
+    return Checks(tests, values, frozenset(plan.slots[part].alias for part in parts))
 
 
 def unchecked_program(

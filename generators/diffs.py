@@ -78,7 +78,7 @@ def around(graph: Graph, look: LookAhead, flip: Flip, told: bool | None) -> list
     """Return the complete paths through a vertex value, one of its seats apart."""
     vertex = flip.value.vertex
     alias = graph.plan.vertices[vertex].aliases[flip.seat]
-    program = around_program(graph.plan, vertex, alias, told)
+    program = graph.plan.program(around_program, vertex, alias, told)
     return list(Walker(graph, look).walk([at_value(graph.plan, flip.value)], program.steps))
 
 

@@ -21,7 +21,7 @@ from joingraph.graph.indexes import Place, within, word
 from joingraph.graph.join_graph import Diff, Graph, Image
 from joingraph.plan.kept_columns import kept_slot
 from joingraph.plan.model import AliasPlan
-from joingraph.reads.access_paths import AtVertex, at_indexes, at_vertices
+from joingraph.reads.access_paths import AtVertex, at_facts, at_indexes, facts_of
 from joingraph.reads.requests import Reading
 
 
@@ -55,7 +55,8 @@ def candidates(graph: Graph, alias: AliasPlan, conditions: Sequence[Expression])
     """Yield the tuples of an alias that may meet the conditions, as few as an index tells."""
     outputs = {each.name: each.value for each in graph.plan.definition.output}
     indexed = {column: outputs[column] for column in graph.indexes}
-    for way in at_vertices(graph.plan, conditions):
+    # Rows that meet no others are meant, too: what holds of these says nothing of the alias' own.
+    for way in at_facts(graph.plan, facts_of(conditions)):
         if way.alias == alias.index:
             yield from at_values(graph, way)
             return

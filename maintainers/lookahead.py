@@ -106,7 +106,10 @@ class GlobalLook(NoLook):
         by the next visit, a flag wrongly kept would lose rows. Each clearing pays for one setting.
         """
         super().entered(new)
-        arrived = [(new, entry) for entry in range(len(new.values))]
+        self.clear([(new, entry) for entry in range(len(new.values))])
+
+    def clear(self, arrived: list[tuple[JoinTuple, int]]) -> None:
+        """Clear the flags that waited where join tuples can be entered again."""
         while arrived:
             at, entry = arrived.pop()
             value, seat = at.values[entry], self.graph.seats[at.alias][entry]
@@ -116,10 +119,17 @@ class GlobalLook(NoLook):
             arrived += cleared
 
     def left(self, old: JoinTuple) -> None:
-        """Take back the flags of a join tuple that is gone; no other flag becomes wrong."""
+        """Take back the flags of a join tuple that is gone.
+
+        No other flag becomes wrong, but for those set since it kept others from being completed.
+        """
         super().left(old)
         for entry, (value, seat) in old.witness.items():
             del value.waiting[seat][old, entry]
+        for value, seat in zip(old.values, self.graph.seats[old.alias], strict=True):
+            if self.graph.modes[value.vertex][seat] == "anti" and not value.tuples[seat]:
+                barred = (each for sitting in value.tuples for each in sitting)
+                self.clear([(each, entry) for each in barred for entry in range(len(each.values))])
 
     def is_open(self, at: JoinTuple, entry: int | None) -> bool:
         """True if all branches beyond can be completed; flag the join tuple if not."""

@@ -71,10 +71,14 @@ class Judged:
     "sql",
     [
         "SELECT c.x FROM a FULL JOIN b ON a.k = b.k LEFT JOIN c ON c.k = a.k",
-        "SELECT b.x FROM a FULL JOIN b ON a.k = b.k"
-        " WHERE NOT EXISTS (SELECT 1 FROM c WHERE c.k = a.k)",
-        "SELECT b.x FROM a FULL JOIN a AS b ON a.k = b.k"
-        " WHERE NOT EXISTS (SELECT 1 FROM a AS c WHERE c.k = a.k)",
+        (
+            "SELECT b.x FROM a FULL JOIN b ON a.k = b.k"
+            " WHERE NOT EXISTS (SELECT 1 FROM c WHERE c.k = a.k)"
+        ),
+        (
+            "SELECT b.x FROM a FULL JOIN a AS b ON a.k = b.k"
+            " WHERE NOT EXISTS (SELECT 1 FROM a AS c WHERE c.k = a.k)"
+        ),
     ],
 )
 def test_what_hangs_on_one_side_of_a_full_join_does_not_meet_the_other(sql: str) -> None:
@@ -91,7 +95,10 @@ def test_a_constant_does_not_spread_by_a_table_that_may_be_missing() -> None:
     judged = Judged("SELECT a.k, a.x, b.y FROM a LEFT JOIN b ON b.k = a.k AND b.k = a.x")
     judged.apply(("insert", "a", [(1, 2, 0), (2, 2, 0), (1, 1, 0)]), ("insert", "b", [(2, 2, 9)]))
     found = judged.graph.explain("k = 1").read().read_all().to_pylist()
-    assert sorted((each["k"], each["x"], each["y"]) for each in found) == [(1, 1, None), (1, 2, None)]
+    assert sorted((each["k"], each["x"], each["y"]) for each in found) == [
+        (1, 1, None),
+        (1, 2, None),
+    ]
     assert judged.graph.count("k = 1") == 2
 
 

@@ -10,13 +10,13 @@ read whose conditions are the row's values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count as count_from
 
 import pyarrow as pa
 
 from joingraph.expressions.tree import Expression
-from joingraph.generators.paths import Path, at_value
+from joingraph.generators.paths import LIVES, Path, Step, at_value
 from joingraph.generators.reads.scan import in_batches
 from joingraph.generators.reads.starts import best_way, sort, starts
 from joingraph.generators.rows import view_rows
@@ -62,24 +62,38 @@ def matching(
     way: Way,
     program: Program,
     touched: Touched,
+    has_all: bool = False,
 ) -> Iterator[Path]:
     """Yield the paths of a program from where a way leads."""
     begun = starts(graph, reading, way, program.tests, touched=touched)
     opened = (path for path in begun if is_open(look, path, way.alias))
     walker = Walker(graph, look, touched)
     yield from walker.walk(opened, program.steps)
-    if graph.plan.aliases[way.alias].presence != ALWAYS:
-        yield from without_start(walker, reading, way.alias)
+    yield from without_start(walker, reading, way.alias, has_all=has_all)
 
 
-def without_start(walker: Walker, reading: Reading, start: int) -> Iterator[Path]:
-    """Yield the paths on which the alias is missing where reads start (FULL JOIN)."""
+def without_start(
+    walker: Walker,
+    reading: Reading,
+    start: int,
+    *,
+    unasked: Sequence[Expression] = (),
+    has_all: bool = False,
+) -> Iterator[Path]:
+    """Yield the paths on which the alias is missing where reads start (FULL JOIN).
+
+    Of the predicates that come behind all else some may be left unasked; paths have the aliases
+    that rows need, or all.
+    """
     plan, number = walker.plan, count_from(0)
+    if plan.aliases[start].presence == ALWAYS:
+        return
     first, every = reading.part
     order = tuple(each.value for each in reading.order)
     for vertex, leading in plan.optional_ways(start):
-        asked = (leading, None, tuple(reading.conditions), order)
-        program = around_program(plan, vertex, *asked)
+        program = around_program(
+            plan, vertex, leading, conditions=reading.conditions, order=order, has_all=has_all
+        ).without(unasked)
         seat = plan.vertices[vertex].seat(leading)
         for value in walker.graph.values[vertex].values():
             if not walker.look.lives(value, seat) and next(number) % every == first:
@@ -113,18 +127,26 @@ def count(graph: Graph, look: LookAhead, conditions: tuple[Expression, ...] = ()
     return sum(path.times for path in paths)
 
 
-def why(graph: Graph, look: LookAhead, asked: Asked) -> list[tuple[Kept, ...]]:
+def why(graph: Graph, look: LookAhead, asked: Asked) -> list[tuple[Kept | None, ...]]:
     """Find the row's paths: what each alias keeps on them."""
     reading = Reading(asked.conditions)
     way = best_way(graph, reading)
     program = graph.plan.program(paths_program, way.alias, asked.conditions)
-    touched = Touched()
-    paths = list(matching(graph, look, reading, way=way, program=program, touched=touched))
+    paths = list(
+        matching(graph, look, reading, way=way, program=program, touched=Touched(), has_all=True)
+    )
     rows = view_rows(graph.plan, paths)
-    return [kept(path) for path, row in zip(paths, rows, strict=True) if row == asked.words]
+    return [
+        tuple(map(kept, path.steps))
+        for path, row in zip(paths, rows, strict=True)
+        if row == asked.words
+    ]
 
 
-def kept(path: Path) -> tuple[Kept, ...]:
-    """Return what each alias keeps on a path."""
-    steps = filter(None, path.steps)
-    return tuple(Kept(at.key, row, at.rows[row]) for at, row in steps)
+def kept(step: Step | None) -> Kept | None:
+    """Return what an alias keeps where a path passes it; None where it is missing, or not shown."""
+    if step is None or step.tuple.is_null:
+        return None
+    if step.tuple is LIVES:
+        return Kept((), step.row, 1)
+    return Kept(step.tuple.key, step.row, step.tuple.rows[step.row])

@@ -54,7 +54,9 @@ def load_from(engine: Engine, old: View, new: View, into: Engine) -> None:
 
 def still_there(indexes: Sequence[str], view: View) -> list[str]:
     """Leave out the indexes that a view cannot have."""
-    kept = {each.name for each in view.definition.output if each.value in view.plan.slots}
+    plan = view.plan
+    values = plan.slots.keys() - plan.marks.keys()
+    kept = {each.name for each in view.definition.output if each.value in values}
     return [column for column in indexes if column in kept]
 
 
@@ -101,11 +103,17 @@ def dropped_by(view: View, old: AliasPlan, new: AliasPlan) -> Iterator[str]:
     for condition in old.conditions:
         if of_alias(condition, new) not in new.conditions:
             yield f"its alias {old.name} has only rows that meet a condition of its own"
-    joined = {bare(each) for key in new.keys for each in key}
-    for each in (each for key in old.keys for each in key):
+    joined = {bare(each) for each in meeting(new)}
+    for each in meeting(old):
         column = bare(each)
         if not is_never_null(column, schema) and of_alias(column, new) not in joined:
             yield f"its alias {old.name} has no rows whose join attributes are NULL"
+
+
+def meeting(alias: AliasPlan) -> Iterator[Expression]:
+    """Yield the join attributes of an alias whose rows are dropped where these are NULL."""
+    for key, lone in zip(alias.keys, alias.lone, strict=True):
+        yield from () if lone else key
 
 
 def is_never_null(expression: Expression, schema: pa.Schema) -> bool:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 
+from joingraph.common.errors import ViewError
 from joingraph.common.names import plain, short_repr
 from joingraph.engines.contract import Engine
 from joingraph.engines.grouping import GroupingEngine
 from joingraph.engines.plain import ReferenceEngine
 from joingraph.plan.joined_rows import plan_of_joined
 from joingraph.plan.messages import messages_of
+from joingraph.plan.model import Plan
+from joingraph.plan.show import vertex_name
 from joingraph.plan.view import View
 
 ENGINES = ("auto", "compiled", "reference")
@@ -30,6 +33,7 @@ def make_engine(
     one_of("engine", engine, ENGINES)
     one_of("lookahead", lookahead, LOOKAHEADS)
     lookahead = AUTO_LOOKAHEAD if lookahead == "auto" else lookahead
+    check_lookahead(view.plan, lookahead)
     grouping = view.definition.grouping
     if grouping is None:
         return of_rows(view, engine, lookahead, key_index)
@@ -65,6 +69,17 @@ def of_rows(view: View, engine: str, lookahead: str, key_index: Sequence[str]) -
         made: Engine = compiled.CompiledEngine(view.plan, lookahead, key_index)
         return made
     return ReferenceEngine(view.plan, lookahead, key_index)
+
+
+def check_lookahead(plan: Plan, lookahead: str) -> None:
+    """Refuse a look-ahead that does not know whether what a join looks at as a whole is empty."""
+    for vertex, alias in plan.asked_seats() if lookahead != "exact" else ():
+        if len(plan.aliases[alias].vertices) > 1:
+            name, at = plan.aliases[alias].name, vertex_name(plan, vertex)
+            raise ViewError(
+                f'lookahead="{lookahead}": the join at {at} asks whether {name} has a row there,'
+                f" which depends on what {name} is joined to; choose exact, or leave it out"
+            )
 
 
 def one_of(option: str, asked: object, known: Sequence[str]) -> str:

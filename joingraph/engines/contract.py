@@ -206,7 +206,7 @@ class Engine(Protocol):
         """Return a complete path that meets conditions and on which the view has no answer."""
         ...
 
-    def why(self, asked: Asked) -> list[tuple[Kept, ...]]:
+    def why(self, asked: Asked) -> Sequence[Sequence[Kept | None]]:
         """Find the complete paths behind a row of the view: what each alias keeps on it."""
         ...
 

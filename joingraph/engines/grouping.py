@@ -317,9 +317,9 @@ class GroupingEngine:
     def unanswered(self, conditions: Sequence[Expression]) -> None:
         """Name no path: a group has many."""
 
-    def why(self, asked: Asked) -> list[tuple[Kept, ...]]:
+    def why(self, asked: Asked) -> Sequence[Sequence[Kept | None]]:
         """Find the complete paths of a group of such values."""
-        found = list[tuple[Kept, ...]]()
+        found = list[Sequence[Kept | None]]()
         groups, way = self.groups_of(asked.conditions), self.way_to(asked.conditions)
         for key in groups.keys_of(asked.words, way):
             for row in self.rows_of(key):

@@ -217,8 +217,7 @@ class ReferenceEngine:
         made = ReferenceEngine(self.plan, self.lookahead, self.tables)
         for (alias, image), times in (rows | self.before).items():
             if times:
-                insert(made.graph, made.look, alias, image, times=times)
-                made.keys.note(Diff(alias, None, image))
+                made.put(alias, image, times)
         for column in self.graph.indexes:
             made.index(column)
         self.graph, self.look, self.keys = made.graph, made.look, made.keys
@@ -237,8 +236,13 @@ class ReferenceEngine:
             if block_name(alias) in blocks:
                 for batch in read_rows(self.plan, alias, blocks[block_name(alias)]):
                     for image, times in images(self.plan, alias, batch):
-                        insert(self.graph, self.look, alias.index, image, times=times)
-                        self.keys.note(Diff(alias.index, None, image))
+                        self.put(alias.index, image, times)
+
+    def put(self, alias: int, image: Image, times: int) -> None:
+        """Insert rows that were there before: the view has what follows from them."""
+        insert(self.graph, self.look, alias, image, times=times)
+        self.look.flipped()
+        self.keys.note(Diff(alias, None, image))
 
     def missing(self, entries: Sequence[Entry]) -> list[Refused]:
         """Name the diffs of a batch that remove a row which is not there; change nothing."""
@@ -304,12 +308,16 @@ class ReferenceEngine:
         """Return a complete path that meets conditions and on which the view has no answer."""
         return read_unanswered(self.graph, self.look, conditions)
 
-    def why(self, asked: Asked) -> list[tuple[Kept, ...]]:
+    def why(self, asked: Asked) -> Sequence[Sequence[Kept | None]]:
         """Find the complete paths behind a row of the view: what each alias keeps on it."""
         return why(self.graph, self.look, asked)
 
     def why_not(self, asked: Asked) -> list[Break]:
         """Find where the paths of a row break that the view does not have."""
+        if not self.plan.is_inner:
+            raise DiffError(
+                "why_not(row) is for views of inner joins; why(row) tells whether it is there"
+            )
         return why_not(self.graph, NoLook(self.graph), asked)
 
     def count(self, conditions: tuple[Expression, ...] = ()) -> int:

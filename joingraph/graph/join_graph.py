@@ -101,6 +101,11 @@ class JoinTuple:
     def __repr__(self) -> str:
         return f"join tuple {self.key} of alias {self.alias}"
 
+    @property
+    def is_null(self) -> bool:
+        """True if it stands in for one that is missing."""
+        return NOWHERE in self.values
+
 
 class Change(NamedTuple):
     """Base rows with a projected tuple of a join tuple came (times > 0) or went (times < 0)."""

@@ -22,7 +22,7 @@ from joingraph.common.unreadable import UNREADABLE
 from joingraph.expressions import texts
 from joingraph.expressions.words import column_of, to_words
 from joingraph.graph.blocks import Block
-from joingraph.graph.join_graph import Graph, Image
+from joingraph.graph.join_graph import Graph, Image, lone_keys
 from joingraph.plan.model import AliasPlan, Plan
 
 BATCH_ROWS = 65_536
@@ -58,7 +58,8 @@ def dump_rows(graph: Graph) -> Iterator[Block]:
 def rows(graph: Graph, alias: AliasPlan) -> Iterator[tuple[Any, ...]]:
     """Yield an alias' rows: key words, projected words, count."""
     for at in graph.of_alias(alias.index):
-        key = tuple(word for words in at.key for word in words)
+        pairs = zip(at.key, widths_of(graph.plan, alias), strict=True)
+        key = tuple(word for words, width in pairs for word in words[:width])
         for row, count in at.rows.items():
             yield (*key, *row, count)
 
@@ -118,10 +119,15 @@ def min_of(batch: pa.RecordBatch) -> int:
 
 def images(plan: Plan, alias: AliasPlan, batch: pa.RecordBatch) -> Iterator[tuple[Image, int]]:
     """Turn rows back into images with their counts."""
-    widths = [len(plan.vertices[vertex].types) for vertex in alias.vertices]
+    widths = widths_of(plan, alias)
     for words in zip(
         *map(to_words, batch.columns[:-1]), batch.column(COUNT).to_pylist(), strict=True
     ):
         rest = iter(words[:-1])
         key = tuple(tuple(islice(rest, width)) for width in widths)
-        yield Image(key, tuple(rest)), words[-1]
+        yield Image(lone_keys(alias.index, key), tuple(rest)), words[-1]
+
+
+def widths_of(plan: Plan, alias: AliasPlan) -> list[int]:
+    """Return of how many words the parts of an alias' key are."""
+    return [len(plan.vertices[vertex].types) for vertex in alias.vertices]

@@ -32,7 +32,7 @@ def stats(graph: Graph) -> dict[str, Any]:
         "vertices": {
             vertex_name(plan, vertex): {
                 "values": len(graph.values[vertex.index]),
-                "heaviest": heaviest(graph.values[vertex.index].values()),
+                "heaviest": heaviest(graph.values[vertex.index].values(), len(vertex.types)),
             }
             for vertex in plan.vertices
         },
@@ -61,9 +61,9 @@ def index_stats(graph: Graph, column: str) -> dict[str, int]:
     return {"values": len(found), "entries": sum(map(len, found.values()))}
 
 
-def heaviest(values: Iterable[VertexValue]) -> list[tuple[tuple[object, ...], int]]:
-    """List the vertex values that the most base rows share."""
-    sized = ((value.words, sum(map(rows_at, value.tuples))) for value in values)
+def heaviest(values: Iterable[VertexValue], width: int) -> list[tuple[tuple[object, ...], int]]:
+    """List the vertex values that the most base rows share; behind a NULL stands whose it is."""
+    sized = ((value.words[:width], sum(map(rows_at, value.tuples))) for value in values)
     return nlargest(HEAVIEST, sized, key=lambda each: each[1])
 
 

@@ -117,18 +117,21 @@ def around_program(
     vertex: int,
     flipped: int,
     told: bool | None = None,
+    *,
     conditions: Iterable[Expression] = (),
     order: Iterable[Expression] = (),
+    has_all: bool = False,
 ) -> Program:
     """Return the program of the view's rows around a value of a vertex, one alias apart.
 
     An optional one is taken for missing, of one that is asked for is noted what is `told`. Where
-    all are optional, the others must be there.
+    all are optional, the others must be there. It enters what the rows need, or all aliases.
     """
     outputs = (each.value for each in plan.definition.output)
     tests = (*plan.residuals, *conditions)
-    wanted = (*outputs, *order, *needing_paths(plan, tests))
-    places = [place for each in wanted for place in sources(plan, each)]
+    places = [place for each in (*outputs, *order, *tests) for place in sources(plan, each)]
+    if has_all:
+        places += [Source(alias.index, None, fits=True) for alias in plan.aliases]
     return around(plan, (vertex, flipped, told), places, tests)
 
 

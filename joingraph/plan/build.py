@@ -83,11 +83,8 @@ class Keeper:
         aliases = aliases_of(wanted)
         if len(aliases) == 1 and aliases <= self.index.keys() and self.answers(wanted):
             yield wanted
-        elif isinstance(wanted, Call) and wanted.function != IS_THERE:
-            for arg in wanted.args:
-                yield from self.parts(arg)
-        elif not isinstance(wanted, Literal):
-            yield wanted
+        else:
+            yield from read_by(wanted)
 
     def answers(self, wanted: Expression) -> bool:
         """True if an expression is NULL where its alias is missing, if it may be."""
@@ -121,6 +118,15 @@ class Keeper:
         presence = self.presence.get(alias.name, ALWAYS)
         lone = tuple(is_lone(vertex, index) for vertex in mine)
         return AliasPlan(index, alias.name, alias.table, *kept, presence, lone)
+
+
+def read_by(wanted: Expression) -> Iterator[Expression]:
+    """Yield the columns and marks that an expression reads, and where it asks for a row."""
+    if isinstance(wanted, Call) and wanted.function != IS_THERE:
+        for arg in wanted.args:
+            yield from read_by(arg)
+    elif not isinstance(wanted, Literal):
+        yield wanted
 
 
 def is_lone(vertex: Vertex, alias: int) -> bool:

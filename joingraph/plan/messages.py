@@ -133,6 +133,8 @@ def homes_of(plan: Plan) -> list[tuple[int, ...]]:
 
 def messages_of(plan: Plan, grouping: Grouping) -> Messages | None:
     """Return how a view's sums travel; None: its groups need the joined rows."""
+    if not plan.is_inner:
+        return None
     keys = [slot_of(plan, output.value) for output in grouping.joined.output[: grouping.keys]]
     uses = [
         monomials_of(plan, grouping, use)

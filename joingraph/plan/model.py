@@ -134,6 +134,18 @@ class Plan:
         """True if all aliases stand in every row of the view."""
         return all(alias.presence == ALWAYS for alias in self.aliases)
 
+    def mode(self, alias: int, vertex: int) -> Mode:
+        """Return what is wanted of an alias at a vertex."""
+        at = self.vertices[vertex]
+        return at.modes[at.seat(alias)]
+
+    def asked_seats(self) -> Iterator[tuple[Vertex, int]]:
+        """Yield the seats at which it counts whether an alias has a row: vertices, and aliases."""
+        for vertex in self.vertices:
+            for alias, mode in zip(vertex.aliases, vertex.modes, strict=True):
+                if mode != "req":
+                    yield vertex, alias
+
     @property
     def starts(self) -> tuple[int, ...]:
         """The aliases from which reads may start: those in every row; else the first one shown.

@@ -73,7 +73,12 @@ class View:
         return explain(self.definition, self.plan)
 
     def kernels(self) -> dict[str, str]:
-        """Return the code that joingraph writes for this view and compiles, by alias and kernel."""
+        """Return the code that joingraph writes for this view and compiles, by alias and kernel.
+
+        There is none for a view with outer joins, EXISTS or IN, which is not compiled.
+        """
+        if not self.plan.is_inner:
+            return {}
         show = import_module("joingraph.engines.codegen.show")  # its room stands above this one
         found: dict[str, str] = show.kernels_of(self.plan, self.definition.grouping)
         return found

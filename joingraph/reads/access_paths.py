@@ -123,13 +123,17 @@ def sorting_alias(plan: Plan, reading: Reading) -> int | None:
     names = {name for each in reading.order for name in aliases_of(each.value)}
     if len(names) != 1 or not all(is_total(plan, each.value) for each in reading.order):
         return None
-    found = next(alias.index for alias in plan.aliases if alias.name in names)
-    return found if plan.aliases[found].presence == ALWAYS else None
+    always = (alias for alias in plan.aliases if alias.presence == ALWAYS)
+    return next((alias.index for alias in always if alias.name in names), None)
 
 
 def at_vertices(plan: Plan, conditions: Sequence[Expression]) -> Iterator[AtVertex]:
-    """Yield the starts at vertices whose every class is compared with constants."""
-    facts = spread(plan, facts_of(conditions))
+    """Yield the starts of reads at vertices whose every class is compared with constants."""
+    return at_facts(plan, spread(plan, facts_of(conditions)))
+
+
+def at_facts(plan: Plan, facts: Facts) -> Iterator[AtVertex]:
+    """Yield the starts at vertices of which facts give every class a value."""
     for vertex in plan.vertices:
         choices = [
             [key_words(facts[member], kind) for member in members if member in facts]

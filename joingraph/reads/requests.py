@@ -69,7 +69,7 @@ def indexable(view: View, column: object) -> str:
     if found is None:
         hint = did_you_mean(column, definition.schema.names)
         raise ViewError(f"index: {definition.name} has no column {quoted(column)}{hint}")
-    if found.value not in plan.slots:
+    if found.value not in plan.slots or found.value in plan.marks:
         raise ViewError(
             f"index: {quoted(found.name)} is computed on the path, as {show(found.value)}, and "
             "kept nowhere; index a column of one table"

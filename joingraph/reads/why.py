@@ -2,6 +2,7 @@
 
     F (author = 'ann', fan = 'bob')
     └─ {ann} ─ T (author = 'ann', id = 1) x2
+       └─ {1} ─ no row of R                       of an outer join, or NOT EXISTS
 
 Every form of the graph gives, for each path, what each alias keeps on it; here that gets the names
 and types of the base tables' columns.
@@ -18,7 +19,7 @@ from joingraph.expressions.show import show
 from joingraph.expressions.tree import Column, Expression, Value
 from joingraph.expressions.words import Word, from_words
 from joingraph.plan.classes import bare
-from joingraph.plan.model import Nearer, Plan
+from joingraph.plan.model import AliasPlan, Nearer, Plan
 from joingraph.plan.show import tree_lines
 
 
@@ -30,16 +31,19 @@ class Kept(NamedTuple):
     times: int
 
 
+OnPath = Sequence[Kept | None]  # by alias; None where it is missing, or is asked for
+
+
 class WhyPath(dict[str, dict[str, Value]]):
-    """A complete path: for each alias the columns it keeps. Printing draws it.
+    """A complete path: for each alias that has a row on it the columns it keeps. Printing draws it.
 
     `counts` tells how many base rows each alias has like this; their product is `times`.
     """
 
-    def __init__(self, plan: Plan, kept: Sequence[dict[str, Value]], path: Sequence[Kept]) -> None:
-        names = [alias.name for alias in plan.aliases]
-        super().__init__(zip(names, kept, strict=True))
-        self.counts = {name: each.times for name, each in zip(names, path, strict=True)}
+    def __init__(self, plan: Plan, kept: Sequence[dict[str, Value]], path: OnPath) -> None:
+        there = [alias for alias in plan.aliases if path[alias.index] and not alias.is_silent]
+        super().__init__((alias.name, kept[alias.index]) for alias in there)
+        self.counts = {alias.name: of.times for alias in there if (of := path[alias.index])}
         self._plan, self._path = plan, path
 
     @property
@@ -53,15 +57,35 @@ class WhyPath(dict[str, dict[str, Value]]):
     def _row_text(self, alias: int) -> str:
         """Write what an alias keeps, and how often."""
         name = self._plan.aliases[alias].name
+        if name not in self:
+            return f"{'a' if self._is_there(alias) else 'no'} row of {name}"
         values = ", ".join(
             f"{column} = {plain_text(value)}" for column, value in self[name].items()
         )
         return f"{name} ({values})" + (f" x{self.counts[name]}" if self.counts[name] > 1 else "")
 
+    def _is_there(self, alias: int) -> bool:
+        """True if an alias that is asked for has a row."""
+        plan = self._plan
+        if not plan.aliases[alias].is_silent:
+            return False
+        tree = plan.tree_from(plan.starts[0])
+        while plan.aliases[tree[alias].alias].is_silent:
+            alias = tree[alias].alias
+        found = self._path[alias]
+        return (
+            plan.mode(alias, tree[alias].vertex) == "semi" if found is None else bool(found.row[0])
+        )
+
     def _words_between(self, nearer: Nearer) -> str:
         """Write the vertex value by which an alias and the one before it meet."""
-        place = self._plan.aliases[nearer.alias].vertices.index(nearer.vertex)
-        return f"{{{', '.join(map(str, self._path[nearer.alias].key[place]))}}}"
+        at = self._plan.vertices[nearer.vertex]
+        for alias in at.aliases:
+            kept, mine = self._path[alias], self._plan.aliases[alias]
+            if kept is not None and not mine.is_silent:
+                words = kept.key[mine.vertices.index(at.index)][: len(at.types)]
+                return f"{{{', '.join('NULL' if word is None else str(word) for word in words)}}}"
+        return "{…}"
 
 
 class Why(list[WhyPath]):
@@ -71,14 +95,23 @@ class Why(list[WhyPath]):
         return "\n\n".join(map(str, self)) or "no path leads to this row; why_not(row) tells why"
 
 
-def paths_text(plan: Plan, paths: Sequence[Sequence[Kept]]) -> Why:
+def paths_text(plan: Plan, paths: Sequence[OnPath]) -> Why:
     """Return the paths as the base tables' columns, by alias."""
     by_alias = [
-        columns_kept(plan, alias.index, [path[alias.index] for path in paths])
+        columns_where_kept(plan, alias, [path[alias.index] for path in paths])
         for alias in plan.aliases
     ]
     rows = zip(*by_alias, strict=True)
     return Why(WhyPath(plan, row, path) for row, path in zip(rows, paths, strict=True))
+
+
+def columns_where_kept(
+    plan: Plan, alias: AliasPlan, kept: Sequence[Kept | None]
+) -> list[dict[str, Value]]:
+    """Name what an alias keeps on each path; nothing where it is missing, or asked for."""
+    there = [each for each in kept if each is not None and not alias.is_silent]
+    columns = iter(columns_kept(plan, alias.index, there))
+    return [next(columns) if each is not None and not alias.is_silent else {} for each in kept]
 
 
 def columns_kept(plan: Plan, alias: int, kept: Sequence[Kept]) -> list[dict[str, Value]]:

@@ -126,6 +126,7 @@ def pruned(view: View) -> View:
     same = (
         found.definition.aliases == view.definition.aliases
         and found.definition.conditions == view.definition.conditions
+        and found.definition.joined.tree == view.definition.joined.tree
         and found.definition.joined.output == view.definition.joined.output
     )
     return found if same else view

@@ -86,7 +86,9 @@ class Feed:
         """Make a row of values of the columns' domains, and NULLs."""
         random = self.random
         return tuple(
-            None if random.random() < self.nulls else frequent(random, column.kind.values, self.skew)
+            None
+            if random.random() < self.nulls
+            else frequent(random, column.kind.values, self.skew)
             for column in self.tables[name].columns
         )
 

@@ -1,6 +1,6 @@
 """Join trees of the oracle's views, and what their conditions ask of subqueries: data, and its SQL.
 
-    Join("LEFT JOIN", a, Join("JOIN", b, c, on), on)   ->   t0 AS a LEFT JOIN (t1 AS b JOIN ...) ...
+Join("LEFT JOIN", a, Join("JOIN", b, c, on), on)   ->   t0 AS a LEFT JOIN (t1 AS b JOIN ...) ...
 """
 
 from __future__ import annotations

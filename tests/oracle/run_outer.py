@@ -129,7 +129,9 @@ class OuterRunner(OuterForms):
         super().step(number, batch)
         key, other = self.random.choices(list(self.graphs), k=2)
         back = [contrary(each) for each in reversed(batch.entries)]
-        self.foretell(self.graphs[key], back, before, f"{', look-ahead '.join(key)}, batch {number}")
+        self.foretell(
+            self.graphs[key], back, before, f"{', look-ahead '.join(key)}, batch {number}"
+        )
         self.look(self.graphs[other], f"{', look-ahead '.join(other)}, batch {number}")
         if self.chance(0.15):
             self.again(other)

@@ -112,8 +112,7 @@ def without_start(starts: Starts, reading: Reading, start: int) -> Iterator[Piec
     first, every = reading.part
     order = tuple(each.value for each in reading.order)
     for vertex, leading in plan.optional_ways(start):
-        asked = (leading, None, tuple(reading.conditions), order)
-        program = around_program(plan, vertex, *asked)
+        program = around_program(plan, vertex, leading, conditions=reading.conditions, order=order)
         records, seats = walker.records(vertex), walker.layout.vertices[vertex].seats
         (live,) = (each.live for each in seats if each.alias == leading)
         someone = np.any([records[:, each.length] & f.LENGTH for each in seats], axis=0)

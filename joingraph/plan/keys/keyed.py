@@ -53,6 +53,8 @@ def keyed_aliases(plan: Plan) -> dict[int, Keyed]:
 
 def naming_columns(plan: Plan) -> list[tuple[int, ...] | str]:
     """Find for each alias the view's columns that hold its key, or say why there are none."""
+    if not plan.is_inner:
+        return ["its joins are not all inner"] * len(plan.aliases)
     classes = sort_conditions(plan.definition).classes
     return [naming_of(plan, alias, classes) for alias in plan.aliases]
 

@@ -188,7 +188,7 @@ class Walker:
             some = np.flatnonzero(live)
             found = piece.take(some)
             found = replace(found, projected={**found.projected, alias: []})
-            yield Entered(found.weighed(alias, live[some]), some)
+            yield self.counted(Entered(found.weighed(alias, live[some]), some), alias, gone)
             return
         ends = np.cumsum(live)
         total = int(ends[-1]) if len(ends) else 0
@@ -203,7 +203,16 @@ class Walker:
             found = self.extended(piece.take(parents), seat, places, steps[parents])
             if gone is not None and seat.kind >= f.EDGE:
                 found = self.without_values(found, seat, gone[parents])
-            yield self.folded(found, alias, parents) if self.folds else Entered(found, parents)
+            entered = self.folded(found, alias, parents) if self.folds else Entered(found, parents)
+            yield self.counted(entered, alias, gone)
+
+    def counted(self, entered: Entered, alias: int, gone: Marks | None) -> Entered:
+        """Count no rows where an alias is missing, if rows are counted."""
+        if gone is None or not self.folds:
+            return entered
+        counts = np.where(gone[entered.parents], 0, entered.piece.counts[alias])
+        piece = replace(entered.piece, counts={**entered.piece.counts, alias: counts})
+        return Entered(piece, entered.parents)
 
     def without_values(self, piece: Piece, seat: Seat, gone: Marks) -> Piece:
         """Let some paths have no values beyond an alias, and NULL for what it projects."""
@@ -355,9 +364,8 @@ class Walker:
 
     def key_columns(self, piece: Piece, vertex: int) -> list[pa.Array]:
         """Return the values that paths have at a vertex, by class."""
-        records = self.records(vertex)[piece.values[vertex]]
-        types = self.plan.vertices[vertex].types
-        return list(self.columns(types, list(records.T), nulls=False))
+        records, types = self.records_at(piece, vertex), self.plan.vertices[vertex].types
+        return list(self.columns(types, list(records.T), nulls=not self.plan.is_inner))
 
     def projected_columns(self, piece: Piece, alias: int) -> list[pa.Array]:
         """Return what an alias projects on paths."""

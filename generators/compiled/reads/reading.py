@@ -104,7 +104,9 @@ def count_where(starts: Starts, conditions: tuple[Expression, ...]) -> int:
     return sum(total(piece.times) for piece in pieces)
 
 
-def without_start(starts: Starts, reading: Reading, start: int) -> Iterator[Piece]:
+def without_start(
+    starts: Starts, reading: Reading, start: int, *, has_all: bool = False
+) -> Iterator[Piece]:
     """Yield the paths on which the alias is missing where reads start (FULL JOIN)."""
     plan, walker, passed = starts.plan, starts.walker, 0
     if plan.aliases[start].presence == ALWAYS:
@@ -112,7 +114,9 @@ def without_start(starts: Starts, reading: Reading, start: int) -> Iterator[Piec
     first, every = reading.part
     order = tuple(each.value for each in reading.order)
     for vertex, leading in plan.optional_ways(start):
-        program = around_program(plan, vertex, leading, conditions=reading.conditions, order=order)
+        program = around_program(
+            plan, vertex, leading, conditions=reading.conditions, order=order, has_all=has_all
+        )
         records, seats = walker.records(vertex), walker.layout.vertices[vertex].seats
         (live,) = (each.live for each in seats if each.alias == leading)
         someone = np.any([records[:, each.length] & f.LENGTH for each in seats], axis=0)
@@ -124,15 +128,16 @@ def without_start(starts: Starts, reading: Reading, start: int) -> Iterator[Piec
             yield from Walk(walker).walk([begin], program.steps)
 
 
-def why(starts: Starts, asked: Asked) -> list[tuple[Kept, ...]]:
+def why(starts: Starts, asked: Asked) -> list[tuple[Kept | None, ...]]:
     """Find the row's paths: what each alias keeps on them; the starts' walker folds."""
     walker, plan = starts.walker, starts.plan
     reading = Reading(asked.conditions)
     way = starts.best_way(reading)
     program = plan.program(paths_program, way.alias, asked.conditions)
     begun = starts.pieces(reading, way, program.tests, Touched())
-    found: list[tuple[Kept, ...]] = []
-    for piece in Walk(walker).walk(begun, program.steps):
+    found: list[tuple[Kept | None, ...]] = []
+    pieces = Walk(walker).walk(begun, program.steps)
+    for piece in chain(pieces, without_start(starts, reading, way.alias, has_all=True)):
         for part, shown in walker.shown(piece):
             rows = zip(*(words_of(each) for each in shown.columns), strict=True)
             same = [at for at, row in enumerate(rows) if row == asked.words]
@@ -141,14 +146,19 @@ def why(starts: Starts, asked: Asked) -> list[tuple[Kept, ...]]:
     return found
 
 
-def kept(walker: Walker, piece: Piece, alias: int) -> Iterator[Kept]:
-    """Yield what an alias keeps on each path."""
+def kept(walker: Walker, piece: Piece, alias: int) -> Iterator[Kept | None]:
+    """Yield what an alias keeps on each path; None where it is missing, or not shown."""
+    if walker.plan.aliases[alias].is_silent:
+        (noted,) = piece.projected.get(alias, [None])
+        for lives in [None] * len(piece) if noted is None else noted.tolist():
+            yield None if lives is None else Kept((), (bool(lives),), 1)
+        return
     vertices = walker.plan.aliases[alias].vertices
     keys = [word_rows(walker.key_columns(piece, each), len(piece)) for each in vertices]
     rows = word_rows(walker.projected_columns(piece, alias), len(piece))
     by_path = zip(*keys, strict=True) if keys else repeat((), len(piece))
     for key, row, times in zip(by_path, rows, piece.counts[alias].tolist(), strict=True):
-        yield Kept(key, row, times)
+        yield Kept(key, row, times) if times else None
 
 
 def word_rows(columns: Sequence[pa.Array], length: int) -> list[tuple[Word, ...]]:

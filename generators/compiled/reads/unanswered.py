@@ -77,7 +77,8 @@ def find(
             path = whole.take(np.array([row]))
             path = replace(path, counts=dict.fromkeys(program.entered, path.times))
             rows = {alias: next(kept(walker, path, alias)) for alias in program.entered}
-            return Unanswered.of(plan, rows, error)
+            there = {alias: each for alias, each in rows.items() if each is not None}
+            return Unanswered.of(plan, there, error)
     return None
 
 

@@ -354,7 +354,7 @@ class CompiledEngine(Indexed):
         """Return a complete path that meets conditions and on which the view has no answer."""
         return read_unanswered(self.starts, conditions)
 
-    def why(self, asked: Asked) -> list[tuple[Kept, ...]]:
+    def why(self, asked: Asked) -> list[tuple[Kept | None, ...]]:
         """Find the complete paths behind a row of the view: what each alias keeps on it."""
         return why(self.folding_starts, asked)
 

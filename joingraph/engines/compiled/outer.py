@@ -20,6 +20,8 @@ from joingraph.generators.compiled.reads.reading import count_where
 from joingraph.graph.compiled.fields import NULL_WORD
 from joingraph.plan.model import Plan
 from joingraph.reads.requests import Reading, Touched
+from joingraph.reads.row_lookup import Asked
+from joingraph.reads.why_not import Break
 from joingraph.tables.batch import Entry, Refused
 from joingraph.tables.table import Table
 from joingraph.view_diffs.factorised import Factorised
@@ -59,6 +61,12 @@ class OuterEngine(CompiledEngine):
     def fanout(self, entries: Sequence[Entry], *, skip: bool) -> tuple[int, bool, list[Refused]]:
         """Count the rows of a batch's view diffs by making them; change nothing."""
         applied = self.apply(entries, skip=skip, generate=True)
-        rows = applied.changes.rows.num_rows
+        rows = int(applied.changes.rows.column("_count").to_numpy().sum())
         self.undo()
         return rows, True, applied.refused
+
+    def why_not(self, asked: Asked) -> list[Break]:
+        """Refuse: what breaks paths that others look for is not told yet."""
+        raise DiffError(
+            "why_not(row) is for views of inner joins; why(row) tells whether it is there"
+        )

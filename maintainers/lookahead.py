@@ -77,7 +77,7 @@ class NoLook:
         return found
 
     def lives(self, value: VertexValue, seat: int) -> bool:
-        """True if somebody sits there."""
+        """True if a join tuple sits there."""
         return bool(value.tuples[seat])
 
     def is_open(self, at: JoinTuple, entry: int | None) -> bool:
@@ -199,7 +199,7 @@ class ExactLook(NoLook):
     def turned(
         self, value: VertexValue, seat: int, more: int
     ) -> Iterator[tuple[JoinTuple, int, int]]:
-        """Yield other seats' join tuples that live or die as they lack one more (1) or less (-1)."""
+        """Yield others' join tuples that live or die as they lack one more (1) or less (-1)."""
         modes = self.graph.modes[value.vertex]
         for other, sitting in enumerate(value.tuples):
             if other == seat or modes[other] in BLIND:

@@ -182,7 +182,7 @@ class Feeder:
 
 
 def lone_columns(alias: AliasPlan) -> Iterator[int]:
-    """Yield the places of an alias' key columns in which NULL meets nobody, and counts."""
+    """Yield the places of an alias' key columns in which NULL counts, without partners."""
     place = 0
     for vertex, lone in zip(alias.keys, alias.lone, strict=True):
         yield from range(place, place + len(vertex)) if lone else ()

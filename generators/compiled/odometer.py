@@ -168,7 +168,7 @@ def advance(st: int, level: int, wheel: int) -> bool:
 
 @small
 def bind_beyond_missing(st: int, level: int) -> None:
-    """Bind the values beyond an alias that is missing: nobody is there, either."""
+    """Bind the values beyond an alias that is missing: all are missing there."""
     ad = ld(level, f.H_ALIAS)
     for link in range(ld(ad, f.A_LINK_COUNT)):
         if link != ld(level, f.H_LINK):

@@ -1,4 +1,4 @@
-"""What an expression is where all columns of some alias are NULL: there an outer join's rows show it.
+"""What an expression is where all columns of some alias are NULL: an outer join's rows show it.
 
     alias b missing      b.x + a.y   NULL        b.x > 3   never TRUE        b.x IS NULL   TRUE
                          COALESCE(b.x, 0)   not known here, so neither is claimed

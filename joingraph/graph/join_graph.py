@@ -45,7 +45,7 @@ class Diff(NamedTuple):
 
 
 class Flip(NamedTuple):
-    """The first live join tuple came to a seat of a vertex value (`is_up`), or the last one went."""
+    """The first live join tuple came to a seat of a value (`is_up`), or the last one went."""
 
     value: VertexValue
     seat: int
@@ -151,7 +151,7 @@ class Graph:
     """All vertex values and join tuples of a view; `seats[alias][place]` is the alias' seat.
 
     `indexes` are the declared ones: of each output column, where its alias keeps it. `nulls` are
-    the join tuples that stand in for missing ones, by alias and the vertex where nobody sits.
+    the join tuples that stand in for missing ones, by alias and the vertex they hang at.
     """
 
     def __init__(self, plan: Plan) -> None:

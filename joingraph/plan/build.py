@@ -130,7 +130,7 @@ def read_by(wanted: Expression) -> Iterator[Expression]:
 
 
 def is_lone(vertex: Vertex, alias: int) -> bool:
-    """True if a row of an alias counts though nobody else is at its value."""
+    """True if a row of an alias counts though no other one is at its value."""
     seat = vertex.seat(alias)
     others = (mode for at, mode in enumerate(vertex.modes) if at != seat)
     return vertex.modes[seat] not in BLIND and WANTED.isdisjoint(others)

@@ -150,7 +150,7 @@ class Plan:
     def starts(self) -> tuple[int, ...]:
         """The aliases from which reads may start: those in every row; else the first one shown.
 
-        In the latter case (FULL JOIN) other rows begin where nobody sits that leads to that alias.
+        In the latter case (FULL JOIN) other rows begin at values without what leads to that alias.
         """
         always = tuple(alias.index for alias in self.aliases if alias.presence == ALWAYS)
         shown = (alias.index for alias in self.aliases if not alias.is_silent)

@@ -31,7 +31,7 @@ class Enter:
     """Make one path for each row that an alias has at the value bound at a vertex: a loop.
 
     It binds the alias' row and its other vertices, and multiplies by the row's count. Rows beyond
-    which look-ahead knows no complete path are left out. Where nobody sits, an optional alias (opt)
+    which look-ahead knows no complete path are left out. Where no row is, an optional alias (opt)
     has one row of NULLs; one that is taken for missing (null) has no other.
     """
 

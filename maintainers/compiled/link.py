@@ -133,7 +133,7 @@ def drop_values(st: int, ad: int) -> None:
 
 @kernel
 def forget_flips(st: int, record: int) -> None:
-    """Forget that seats of a value flipped which is freed: nobody is around it."""
+    """Forget that seats of a value flipped which is freed: no row is around it."""
     for at in range(ld(st, f.FLIP_COUNT)):
         item = ld(st, f.FLIPS) + at * (f.FLIP_WORDS * 8)
         if ld(item, f.I_RECORD) == record:

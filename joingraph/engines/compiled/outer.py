@@ -55,7 +55,8 @@ class OuterEngine(CompiledEngine):
     ) -> tuple[Factorised, list[Refused]]:
         """Refuse: a list would be empty where a row is missing."""
         raise DiffError(
-            'form="factorised" is for views of inner joins; ask for form="rows", which this view has'
+            'form="factorised" is for views of inner joins; ask for form="rows", which this view'
+            " has"
         )
 
     def fanout(self, entries: Sequence[Entry], *, skip: bool) -> tuple[int, bool, list[Refused]]:

@@ -70,7 +70,7 @@ HINTS, MOST_LINKS, RUNNING, GENERATION, FLAGGING = 37, 38, 39, 40, 41
 GROUPS = 42  # of a view that groups and knows its groups; else 0
 LAST_NODE = 43  # the node that was linked last
 FLIPS, FLIP_COUNT, FLIP_NEXT = 44, 45, 46  # of the op under way, and how many have been told
-NULL_RECORD = 47  # at which nobody is: a vertex value where an outer join finds no partner
+NULL_RECORD = 47  # all zero: the vertex value beyond an alias that is missing
 FALSE_WORD, TRUE_WORD = 48, 49
 STATE_WORDS = 56
 

@@ -76,7 +76,7 @@ class AliasLayout:
     stride: int
     is_numbered: bool = False  # each row also has the number of its group, behind its own words
     is_silent: bool = False  # its rows are asked for, and not shown
-    lone: frozenset[int] = frozenset()  # key words that tell NULL, where it may be: it meets nobody
+    lone: frozenset[int] = frozenset()  # key words that tell NULL, where it may be
     apart: frozenset[int] = frozenset()  # of these, where another alias' NULL is the usual word
 
     @property
@@ -86,7 +86,7 @@ class AliasLayout:
 
 
 class Around(NamedTuple):
-    """The walk of the rows around a vertex value whose seat flips; of a mark both, by what is told."""
+    """The walk of the rows around a value whose seat flips; of a mark both, by what is told."""
 
     vertex: int
     alias: int

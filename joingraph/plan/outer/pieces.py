@@ -1,4 +1,4 @@
-"""Sorts a join tree into blocks of aliases that stand together, and edges that hang blocks on others.
+"""Sorts a join tree into blocks of aliases that stand together, and edges that hang them on others.
 
     tweet T JOIN follower F ON F.k = T.k LEFT JOIN retweet R ON R.id = T.id AND R.n > 2
     ->  block   {T, F}   classes {T.k, F.k}
@@ -52,7 +52,7 @@ class Edge:
 
 @dataclass(slots=True)
 class Piece:
-    """A part of a join tree: its block, if some aliases stand in every row, and what hangs on it."""
+    """A part of a join tree: its block, if aliases stand in every row, and what hangs on it."""
 
     block: Block | None
     visible: set[str]

@@ -210,6 +210,12 @@ class GraphMemory:
         for number, program in enumerate(layout.programs):
             if not layout.aliases[number].is_silent:
                 self.alias(number)[f.A_PROGRAM] = self._describe_program(program)
+        self._describe_missing()
+        assert self._top <= descriptor_words(layout), "the descriptors have room"
+
+    def _describe_missing(self) -> None:
+        """Write what is walked where a row is missing, and where seats that flip are noted."""
+        layout, words = self.layout, self.words
         for around in layout.arounds:
             field = f.L_AROUND_NOT if around.told is False else f.L_AROUND
             self._link(around.alias, around.vertex)[field] = self._describe_program(around.program)
@@ -218,7 +224,6 @@ class GraphMemory:
             words[f.FLIPS] = self.flips.address
         words[f.TRUE_WORD] = 1
         words[f.NULL_RECORD] = self._address(self._take(max(v.stride for v in layout.vertices)))
-        assert self._top <= descriptor_words(layout), "the descriptors have room"
 
     def _describe_aids(self) -> None:
         """Write where the kernels keep what they remember for a while."""

@@ -41,7 +41,7 @@ def rows_of_words(
 ) -> Words:
     """Put columns side by side; the first so many are keys: without NULL, of any word.
 
-    But `lone` ones may have NULL, where a row counts that meets nobody.
+    But `lone` ones may have NULL, where a row counts without partners.
     """
     of: list[pa.Array] = []
     found: list[Strided] = []

@@ -32,7 +32,7 @@ class Nulls:
                 self.met[self.firsts[alias] + position] = 1
 
     def may_be(self, slot: Slot) -> bool:
-        """True if a slot may hold NULL; keys do where a row counts that meets nobody."""
+        """True if a slot may hold NULL; keys do where a row counts without partners."""
         alias = self.plan.aliases[slot.alias]
         if slot.vertex is not None:
             return alias.lone[slot.vertex]

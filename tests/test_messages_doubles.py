@@ -14,6 +14,8 @@ import pytest
 
 import joingraph as jg
 from joingraph.engines.compiled.grouped import CompiledGroups
+from joingraph.graph.compiled import fields as f
+from joingraph.graph.compiled.groups.group_memory import NOTES
 from joingraph.graph.compiled.groups.windows import Window, window_of
 from tests.test_messages import bag, both
 
@@ -297,3 +299,16 @@ def test_a_variance_is_the_exact_one_rounded_once() -> None:
         mean = sum(exact, Fraction(0)) / len(exact)
         wanted = sum(((each - mean) ** 2 for each in exact), Fraction(0)) / len(exact)
         assert added(graph) == wanted.numerator / wanted.denominator
+
+
+def test_notes_of_wide_sums_lie_close_together() -> None:
+    view = jg.View("SELECT STDDEV(x) AS s FROM t", {"t": "CREATE TABLE t (x DOUBLE)"})
+    graph = jg.JoinGraph(view)
+    graph.insert("t", [(1e308,), (5e-324,)])
+    engine = graph.engine
+    assert isinstance(engine, CompiledGroups)
+    groups = engine.telling.groups
+    assert groups is not None and groups.at.note_columns > 200
+    assert 8 * NOTES < int(groups.words[f.G_COLUMN]) < 16 * NOTES
+    graph.insert("t", [(float(each),) for each in range(NOTES)])
+    graph.check()

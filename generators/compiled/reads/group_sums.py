@@ -7,7 +7,6 @@ limbs     one row of words a group, of a unit that is a power of two
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -25,8 +24,7 @@ class GroupSums:
     """Reads sums from the words of groups' states, one row a group."""
 
     def __init__(self, at: GroupLayout, states: Words) -> None:
-        self.at, self.states = at, states
-        self.number = cache(self._number)
+        self.at, self.states, self.known = at, states, dict[int, Words]()
 
     def limbs(self, place: int) -> Words:
         """Return the words of a sum, the low one first."""
@@ -37,13 +35,14 @@ class GroupSums:
         """Return what a sum is a number of, as a power of two."""
         return self.at.windows.low(self.at.messages.sums[place])
 
-    def _number(self, place: int) -> Words:
+    def number(self, place: int) -> Words:
         """Return a sum as aggregates take it (aggregates/exact.py)."""
-        found, part = number(self.limbs(place)), self.at.messages.sums[place]
-        floats = sum(term.is_float for term in part)
-        if floats:
-            found = found.astype(object) << (self.unit(place) + floats * DOUBLE_BITS)
-        return found
+        if place not in self.known:
+            found, part = number(self.limbs(place)), self.at.messages.sums[place]
+            if floats := sum(term.is_float for term in part):
+                found = found.astype(object) << (self.unit(place) + floats * DOUBLE_BITS)
+            self.known[place] = found
+        return self.known[place]
 
     def ratios(self, ratio: Ratio, places: Sequence[int]) -> tuple[pa.Array, Marks]:
         """Return quotients by column, and which of them are right."""

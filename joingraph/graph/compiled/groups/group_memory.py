@@ -53,6 +53,7 @@ class GroupMemory(RecordTable):
 
     def __init__(self, at: GroupLayout, memory: GraphMemory, texts: int) -> None:
         self.at, self.messages, self.memory = at, at.messages, memory
+        self.most_notes = 0  # that a block surely has room for
         size = len(Description(at, memory, 0, texts).words)
         self.description = reserve(size)
         self.description.words[:size] = Description(at, memory, self.gd, texts).words
@@ -137,6 +138,7 @@ class GroupMemory(RecordTable):
         vd, most = self.state, self.most_groups(ops)
         records = max(int(vd[f.V_NEXT]), most)
         blocks = [self.told_bytes(alias, ops) for alias in self.at.kept]
+        self.most_notes = max(self.most_notes, NOTES + most)
         return [
             8 * records * int(vd[f.V_STRIDE]),
             16 * grown(slots_of(vd), most),
@@ -192,17 +194,23 @@ class GroupMemory(RecordTable):
         regions, words = self.area.regions, self.words
         words[f.G_TABLE] = self.descriptor.address
         words[f.G_NOTES], words[f.G_EMPTY] = regions[2].address, regions[3].address
-        column = self.area.sizes[2] // self.at.note_columns // ALIASING_BYTES * ALIASING_BYTES
-        words[f.G_COLUMN] = column - ALIASING_BYTES + COLUMN_OFFSET
+        self.find_columns()
         for alias, block in zip(self.at.kept, regions[OWN_REGIONS:], strict=False):
             words[f.GROUPS_WORDS + alias * f.TELL_WORDS + f.N_BLOCK] = block.address
         for place, nodes in enumerate(regions[OWN_REGIONS + len(self.at.kept) :]):
             self.tree(place)[B_NODES] = nodes.address
 
+    def find_columns(self) -> None:
+        """Write how far columns of notes lie apart: pages are large, so not farther than needed."""
+        room = self.area.sizes[2] // self.at.note_columns // ALIASING_BYTES
+        wanted = -(-8 * self.most_notes // ALIASING_BYTES) + 1
+        self.words[f.G_COLUMN] = (min(room, wanted) - 1) * ALIASING_BYTES + COLUMN_OFFSET
+
     def make_room(self, ops: int) -> None:
         """Make room for so many ops and for taking them back; between batches."""
         self.area.prepare(ops, self.needed)
         self.finish_move()
+        self.find_columns()
 
     def bytes(self) -> int:
         """Return how many bytes groups and messages take."""

@@ -9,12 +9,13 @@ which the list is known while the batch is read.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from joingraph.aggregates.bag import Counted
-from joingraph.aggregates.contract import Row
-from joingraph.generators.compiled.reads.bag_results import BagRows
+from joingraph.generators.compiled.reads.bag_results import BagRows, rows_of
 from joingraph.graph.compiled.fields import LOW
 from joingraph.graph.compiled.groups.bag_layout import BagLayout
 from joingraph.graph.compiled.groups.bag_tree import B_ENTRIES
@@ -22,6 +23,13 @@ from joingraph.graph.compiled.groups.group_memory import GroupMemory
 from joingraph.graph.compiled.groups.merged_entries import merge_entries
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
 from joingraph.graph.compiled.values.string_pool import Interner
+
+
+class Listed(NamedTuple):
+    """Rows in order, and how often each is in a list."""
+
+    columns: list[pa.Array]
+    counts: Words
 
 
 class BagLists:
@@ -34,7 +42,7 @@ class BagLists:
         self.places = [
             (at.tree_of(bag), at.logs[bag.number], notes + at.word_of(bag)) for bag in at.lists
         ]
-        self.made = list[Counted]()
+        self.made = list[Listed]()
         self.last = dict[tuple[int, int], int]()  # by a tree, and a group's number
 
     def take(self, notes: Sequence[Words]) -> None:
@@ -54,15 +62,14 @@ class BagLists:
             return known, known
         entries = self.entries(tree, number, log)
         now, before = entries[:, -2], entries[:, -1]
-        rows = self.rows[tree].rows(entries)
+        columns = self.rows[tree].arrays(entries)
         if known is None:
-            known = self.keep(rows, before)
-        return known, known if (now == before).all() else self.keep(rows, now)
+            known = self.keep(columns, before)
+        return known, known if (now == before).all() else self.keep(columns, now)
 
-    def keep(self, rows: list[Row], counts: Words) -> int:
+    def keep(self, columns: list[pa.Array], counts: Words) -> int:
         """Keep a list; gives the number below zero by which it is known."""
-        found = zip(rows, counts.tolist(), strict=True)
-        self.made.append([each for each in found if each[1]])
+        self.made.append(Listed(columns, counts))
         return -len(self.made)
 
     def entries(self, tree: int, number: int, log: int | None = None) -> Words:
@@ -78,7 +85,10 @@ class BagLists:
     def of(self, bag: BagLayout, word: int) -> Counted:
         """Return the list that a group's state or a note names."""
         if word < 0:
-            return self.made[-1 - word]
-        tree = self.memory.at.tree_of(bag)
-        entries = self.entries(tree, word)
-        return list(zip(self.rows[tree].rows(entries), entries[:, -1].tolist(), strict=True))
+            columns, counts = self.made[-1 - word]
+        else:
+            tree = self.memory.at.tree_of(bag)
+            entries = self.entries(tree, word)
+            columns, counts = self.rows[tree].arrays(entries), entries[:, -1]
+        found = zip(rows_of(columns), counts.tolist(), strict=True)
+        return [each for each in found if each[1]]

@@ -38,14 +38,13 @@ class BagRows:
         places, width = self.layout.bag.places, len(self.layout.parts)
         assert places is not None, "of such a bag"
         starts = range(1, states.shape[1], width)
-        rows = [self.rows(states[:, start : start + width]) for start in starts]
+        rows = [rows_of(self.arrays(states[:, start : start + width])) for start in starts]
         counted = zip(states[:, 0].tolist(), zip(*rows, strict=True), strict=True)
         return [places.rows(size, of) for size, of in counted]
 
-    def rows(self, words: Words) -> list[Row]:
-        """Return rows as values."""
-        columns = [self.column(words, at) for at in self.arguments]
-        return list(zip(*map(python_values, columns), strict=True))
+    def arrays(self, words: Words) -> list[pa.Array]:
+        """Return the values of rows, by the aggregate's arguments."""
+        return [self.column(words, at) for at in self.arguments]
 
     def column(self, words: Words, at: int, is_there: Any = None) -> pa.Array:
         """Return a value of rows, NULL where none is there."""
@@ -55,3 +54,8 @@ class BagRows:
         if is_there is not None:
             found = [np.where(is_there, each, f.NULL_WORD) for each in found]
         return from_words(found, kept.type, self.interner)
+
+
+def rows_of(columns: list[pa.Array]) -> list[Row]:
+    """Return rows as values."""
+    return list(zip(*map(python_values, columns), strict=True))

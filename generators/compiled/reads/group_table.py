@@ -234,7 +234,7 @@ class GroupTable:
             return self.each_result(at, some, rows.places(states))
         if bag.bag.kind == "list":
             words = states[:, 0].tolist()
-            return self.each_result(at, some, [self.listed(at, bag, word) for word in words])
+            return self.each_result(at, some, (self.listed(at, bag, word) for word in words))
         ends = np.cumsum([0, *bag.sizes])
         return self.result(at, some, [number(states[:, a:b]) for a, b in pairwise(ends)])
 

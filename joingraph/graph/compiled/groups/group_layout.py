@@ -124,7 +124,7 @@ class GroupLayout:
         """How many trees there are: of best values, then of bags."""
         return len(self.trees) + len(self.bag_entries)
 
-    @property
+    @cached_property
     def first_tree(self) -> int:
         """Where the first bag is described: behind the groups, the aliases and the vertices."""
         tells, meets = len(self.messages.tells), len(self.messages.meets)

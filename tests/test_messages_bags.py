@@ -172,3 +172,49 @@ def test_bags_give_the_groups_that_the_joined_rows_give(forms: tuple[str, ...], 
         assert bag(mine.net()) == bag(theirs.net()), view.sql
         assert bag(one.scan().read_all().to_pylist()) == bag(other.scan().read_all().to_pylist())
         one.check()
+
+
+OTHERS = {
+    "spark": (
+        *("PERCENTILE(t.s, 0.3)", "MEDIAN(t.d)", "MIN_BY(t.txt, t.x)", "MAX_BY(t.w, t.txt)"),
+        *("SORT_ARRAY(COLLECT_LIST(t.x))", "SORT_ARRAY(COLLECT_SET(t.txt), FALSE)", "MIN(t.w)"),
+        *("COUNT(DISTINCT t.s, t.txt)", "PERCENTILE_DISC(0.07) WITHIN GROUP (ORDER BY t.s)"),
+    ),
+    "postgres": (
+        *("PERCENTILE_DISC(0.07) WITHIN GROUP (ORDER BY t.s)", "ARRAY_AGG(t.d ORDER BY t.x)"),
+        *("PERCENTILE_CONT(0.35) WITHIN GROUP (ORDER BY t.x)", "SUM(DISTINCT t.s)", "MAX(t.txt)"),
+        *("PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY t.txt DESC)", "MIN(t.x)"),
+    ),
+    "sqlite": (
+        *("GROUP_CONCAT(t.txt, '-' ORDER BY t.s)", "COUNT(DISTINCT t.txt)", "SUM(DISTINCT t.s)"),
+        *("MIN(t.txt)", "MAX(t.x)", "AVG(DISTINCT t.s)"),
+    ),
+}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("dialect", OTHERS)
+def test_bags_mean_what_the_dialect_means(dialect: str, seed: int) -> None:
+    chance = Random(seed)
+    text, real = ("STRING", "DOUBLE") if dialect == "spark" else ("TEXT", "DOUBLE PRECISION")
+    declared = f"CREATE TABLE t (g BIGINT, s BIGINT, d DECIMAL(9,2), w DECIMAL(30,2), x {real}, txt {text})"
+    if dialect == "sqlite":
+        declared = "CREATE TABLE t (g INTEGER, s INTEGER, d INTEGER, w INTEGER, x REAL, txt TEXT)"
+    uses = chance.sample(OTHERS[dialect], 4)
+    columns = ", ".join(f"{each} AS c{at}" for at, each in enumerate(uses))
+    sql = f"SELECT t.g, {columns} FROM t GROUP BY t.g"
+    view = jg.View(sql, {"t": declared}, dialect=dialect)
+    one, other = jg.JoinGraph(view), jg.JoinGraph(view, engine="reference")
+    assert isinstance(one.engine, CompiledGroups), view.sql
+    places = (2, 3, 4, 5, 6, 11) if dialect != "sqlite" else (2, 3, 3, 3, 6, 11)
+    held = list[tuple[Any, ...]]()
+    for _ in range(15):
+        drawn = [drawn_row(chance, "t") for _ in range(6)]
+        fresh = [tuple(row[place] for place in places) for row in drawn]
+        gone = [held.pop(chance.randrange(len(held))) for _ in range(5 if held else 0)]
+        held += fresh
+        batch = [("insert", "t", fresh), ("delete", "t", gone)]
+        mine, theirs = one.apply(batch), other.apply(batch)
+        assert bag(mine.rows()) == bag(theirs.rows()), view.sql
+        assert bag(mine.net()) == bag(theirs.net()), view.sql
+        one.check()

@@ -98,4 +98,5 @@ def test_a_subscriber_gets_the_rows_of_folded_batches() -> None:
     graph = jg.JoinGraph(jg.View("SELECT g, COUNT(*) AS n FROM t GROUP BY g", TABLE))
     subscription = graph.subscribe("one")
     graph.insert("t", [(1, 1, 5), (2, 1, 5)], form="net")
-    assert len(subscription.next().rows()) == 3
+    got = subscription.next()
+    assert got is not None and len(got.rows()) == 3

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 import joingraph as jg
@@ -97,5 +99,5 @@ def test_a_key_that_does_not_hold_leaves_groups_right() -> None:
     graph.check()
 
 
-def assert_same(one: list[object], other: list[object]) -> None:
+def assert_same(one: Sequence[object], other: Sequence[object]) -> None:
     assert sorted(map(repr, one)) == sorted(map(repr, other))

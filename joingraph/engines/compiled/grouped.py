@@ -86,7 +86,8 @@ class TellingEngine(CompiledEngine):
         self.groups: GroupMemory | None = None
         self._table: GroupTable | None = None
         self.tells = True
-        self.may_fold = self.folds = False  # a group has one note a batch, not one a base diff
+        self.folds = False  # a group has one note a batch, not one a base diff
+        self.to_fold: Sequence[Entry] | None = None  # a batch of which only what is left is asked
         self.noted: GroupDiffs | None = None  # what the last batch did to groups
 
     def _lay_out(self, plan: Plan, *, exact: bool) -> Layout:
@@ -184,7 +185,8 @@ class TellingEngine(CompiledEngine):
             self._check_bits(feed.rows)
             self.make_wide(feed.rows)
             self.bits.come += feed.rows
-            self.folds = self.may_fold and self._surely_answers(feed.rows)
+            self.folds = entries is self.to_fold and self._surely_answers(feed.rows)
+            self.to_fold = None
         return feed
 
     def _surely_answers(self, ops: int) -> bool:
@@ -387,11 +389,8 @@ class CompiledGroups(GroupingEngine):
 
     def fold(self, entries: Sequence[Entry], *, skip: bool) -> tuple[pa.Table, list[Refused]]:
         """Apply a batch, and give what is left of it: a group is noted once where none can fail."""
-        self.telling.may_fold = True
-        try:
-            return super().fold(entries, skip=skip)
-        finally:
-            self.telling.may_fold = self.telling.folds = False
+        self.telling.to_fold = entries
+        return super().fold(entries, skip=skip)
 
     def add_up(self, entries: Sequence[Entry], *, skip: bool) -> tuple[Deltas, list[Refused]]:
         """Apply a batch; give its deltas."""
@@ -437,6 +436,7 @@ class CompiledGroups(GroupingEngine):
 
     def _is_told(self, *, wanted: bool) -> bool:
         """True if a batch tells what it does to groups; without view diffs none keeps them up."""
+        self.telling.folds = False
         if not wanted:
             self.telling.forget_groups()
         return self.is_told() if wanted else self.telling.tells

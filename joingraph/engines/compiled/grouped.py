@@ -178,11 +178,12 @@ class TellingEngine(CompiledEngine):
             self.know_groups(feed.rows)
             self.make_room(feed.rows)
         if self.memory.words[f.GROUPS]:
-            for alias in self.bits.aliases():
-                with lent(*feed.matrices):
-                    rows = rows_of(came(feed.ops, alias), self.layout, alias, post=True)
-                self.bits.note(alias, rows)
-            self._check_bits(feed.rows)
+            with self.bits.tried():
+                for alias in self.bits.aliases():
+                    with lent(*feed.matrices):
+                        rows = rows_of(came(feed.ops, alias), self.layout, alias, post=True)
+                    self.bits.note(alias, rows)
+                self._check_bits(feed.rows)
             self.make_wide(feed.rows)
             self.bits.come += feed.rows
             self.folds = entries is self.to_fold and self._surely_answers(feed.rows)

@@ -6,7 +6,8 @@ values   the largest of each, multiplied; of floats the bits of their windows
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -47,6 +48,16 @@ class SumBits:
                 self.of[term] = max(self.of[term], bits_of([rows[:, at] for at in places]))
             elif (window := window_of(rows[:, places[0]], term.type)) is not None:
                 self.windows[term] = window.with_(self.windows.get(term))
+
+    @contextmanager
+    def tried(self) -> Generator[None]:
+        """Forget the values of a batch that is refused meanwhile."""
+        before = dict(self.of)
+        try:
+            yield
+        except BaseException:
+            self.of = before
+            raise
 
     def of_values(self) -> int:
         """Bound the bits of the products of values of which sums are made."""

@@ -23,12 +23,15 @@ def test_readers_beside_a_writer_see_the_view_after_some_batch() -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("options", [[], ["--groups"]], ids=["rows", "groups"])
 @pytest.mark.parametrize("kills", first(1, [10, 25]))
-def test_nothing_acknowledged_is_lost_in_many_kills(engine: str, kills: int) -> None:
+def test_nothing_acknowledged_is_lost_in_many_kills(
+    engine: str, options: list[str], kills: int
+) -> None:
     # In a process of its own, which has no threads and may fork.
     done = subprocess.run(
         [sys.executable, "-m", "tests.crash", "--kills", str(kills), "--seed", "6",
-         "--engine", engine],
+         "--engine", engine, *options],
         cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

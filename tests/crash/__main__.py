@@ -8,6 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.crash import feed
 from tests.crash.record import add_option, record
 from tests.crash.run import run
 
@@ -18,9 +19,11 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--engine", default="reference", help="reference or compiled")
+    parser.add_argument("--groups", action="store_true", help="of a view that groups")
     add_option(parser)
     arguments = parser.parse_args()
     logging.disable()
+    feed.SQL = feed.GROUPED if arguments.groups else feed.SQL
     began = time.monotonic()
     lives = arguments.kills // 2, arguments.kills - arguments.kills // 2
     found = []

@@ -12,6 +12,10 @@ TABLES = {
     "tweet": "CREATE TABLE tweet (author BIGINT, id BIGINT, text STRING)",
 }
 SQL = "SELECT F.fan, T.id, T.text FROM follower F JOIN tweet T ON F.author = T.author"
+GROUPED = (
+    "SELECT F.fan, COUNT(*) AS n, SUM(T.id) AS s, MAX(T.id) AS m"
+    " FROM follower F JOIN tweet T ON F.author = T.author GROUP BY F.fan"
+)
 AUTHORS = 12
 ROWS = 30  # of each table, about
 Batch = list[tuple[str, str, list[tuple[object, ...]]]]

@@ -49,6 +49,9 @@ VIEWS = {
     "logged ahead": f"SELECT F.fan, T.id, T.text {JOINS}",
     "may fail": f"SELECT F.fan, T.id, T.text, 100 DIV T.n AS share {JOINS}",
     "three tables": f"SELECT F.fan, T.id, T.text, R.by {JOINS} JOIN retweet R ON T.id = R.id",
+    "groups": f"SELECT F.fan, COUNT(*) AS n, MAX(T.id) AS last {JOINS} GROUP BY F.fan",
+    "sums of groups": f"SELECT F.fan, COUNT(*) AS n, SUM(T.n) AS s {JOINS} GROUP BY F.fan",
+    "a set": f"SELECT DISTINCT F.fan, F.author {JOINS}",
     "self-join": "SELECT F.author, F.fan, G.fan AS far FROM follower F JOIN follower G"
     " ON F.fan = G.author",
 }

@@ -19,7 +19,7 @@ from functools import partial
 import pytest
 
 import joingraph as jg
-from joingraph.engines.compiled.grouped import CompiledGroups
+from joingraph.engines.compiled.groups.grouped import CompiledGroups
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups import bag_tree, group_memory
 from joingraph.maintainers.compiled import best_values, groups, messages

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 import joingraph as jg
-from joingraph.engines.compiled.grouped import CompiledGroups
+from joingraph.engines.compiled.groups.grouped import CompiledGroups
 
 TABLES = {
     "follower": "CREATE TABLE follower (author BIGINT, fan BIGINT)",

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import joingraph as jg
-from joingraph.engines.compiled.grouped import CompiledGroups
-from joingraph.plan.messages import messages_of
+from joingraph.engines.compiled.groups.grouped import CompiledGroups
+from joingraph.plan.groups.messages import messages_of
 from joingraph.view_diffs.view_diff import ViewDiff
 from tests.test_groups import KEYS, TABLES, drawn_row
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import joingraph as jg
-from joingraph.engines.compiled.grouped import CompiledGroups
+from joingraph.engines.compiled.groups.grouped import CompiledGroups
 
 TABLES = {
     "f": "CREATE TABLE f (a BIGINT, fan VARCHAR)",

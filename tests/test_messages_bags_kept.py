@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
-from joingraph.engines.compiled.grouped import CompiledGroups
+from joingraph.engines.compiled.groups.grouped import CompiledGroups
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups.bag_contents import contents
 from joingraph.graph.compiled.groups.bag_layout import ZEROS, Change, changes
@@ -39,7 +39,7 @@ from joingraph.graph.compiled.groups.bag_tree import (
 from joingraph.graph.compiled.groups.merged_entries import merge_entries
 from joingraph.graph.compiled.memory.reserved import Region, Words, address_of, lent, reserve
 from joingraph.graph.compiled.values.string_pool import COUNT, Interner
-from joingraph.plan.bags import Kept
+from joingraph.plan.groups.bags import Kept
 from joingraph.plan.model import Slot
 from tests.crash.interrupting import stepped
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
-from joingraph.engines.compiled.grouped import CompiledGroups
+from joingraph.engines.compiled.groups.grouped import CompiledGroups
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups.group_memory import NOTES
 from joingraph.graph.compiled.groups.windows import Window, window_of

@@ -10,8 +10,8 @@ from joingraph.common.names import plain, short_repr
 from joingraph.engines.contract import Engine
 from joingraph.engines.grouping import GroupingEngine
 from joingraph.engines.plain import ReferenceEngine
-from joingraph.plan.joined_rows import plan_of_joined
-from joingraph.plan.messages import messages_of
+from joingraph.plan.groups.joined_rows import plan_of_joined
+from joingraph.plan.groups.messages import messages_of
 from joingraph.plan.model import Plan
 from joingraph.plan.show import vertex_name
 from joingraph.plan.view import View
@@ -50,8 +50,9 @@ def make_engine(
         )
         return by_column
     import_module("joingraph.engines.compiled.warm").ensure_compiled()
-    compiled = import_module("joingraph.engines.compiled.grouped")
-    telling = compiled.TellingEngine(view.definition, view.plan, messages, lookahead, key_index)
+    compiled = import_module("joingraph.engines.compiled.groups.grouped")
+    telling_of = import_module("joingraph.engines.compiled.groups.telling")
+    telling = telling_of.TellingEngine(view.definition, view.plan, messages, lookahead, key_index)
     made: Engine = compiled.CompiledGroups(view.definition, telling)
     return made
 

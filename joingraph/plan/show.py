@@ -10,7 +10,7 @@ from joingraph.expressions.show import show
 from joingraph.expressions.types import sql_name
 from joingraph.plan.keys.keyed import idiff_lines
 from joingraph.plan.keys.totals import delta_lines
-from joingraph.plan.messages import Messages, messages_of
+from joingraph.plan.groups.messages import Messages, messages_of
 from joingraph.plan.model import AliasPlan, Nearer, Plan, Vertex
 from joingraph.sql.definition import Definition, Grouping
 

@@ -9,7 +9,7 @@ from joingraph.engines.codegen.telling import write_telling, write_telling_inser
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups.group_layout import GroupLayout
 from joingraph.graph.compiled.layout import lay_out
-from joingraph.plan.messages import messages_of
+from joingraph.plan.groups.messages import messages_of
 from joingraph.plan.model import Plan
 from joingraph.sql.definition import Grouping
 

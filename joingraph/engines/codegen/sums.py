@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from joingraph.graph.compiled.fields import NULL_WORD
 from joingraph.graph.compiled.groups.group_memory import EQUALS, equal_word
-from joingraph.plan.messages import Term
+from joingraph.plan.groups.messages import Term
 
 
 class Sum(NamedTuple):

@@ -18,14 +18,14 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from joingraph.engines.compiled.engine import CompiledEngine
-from joingraph.engines.compiled.grouped import TellingEngine
+from joingraph.engines.compiled.groups.telling import TellingEngine
 from joingraph.engines.compiled.groups.absorbing import AbsorbingEngine
 from joingraph.engines.compiled.maintain import run
 from joingraph.graph.compiled.machine.kernel import SHARED
 from joingraph.graph.compiled.machine.stamps import stamp_of
 from joingraph.graph.compiled.memory.reserved import INTERPRETED
-from joingraph.plan.joined_rows import plan_of_joined
-from joingraph.plan.messages import messages_of
+from joingraph.plan.groups.joined_rows import plan_of_joined
+from joingraph.plan.groups.messages import messages_of
 from joingraph.plan.view import View
 from joingraph.reads.requests import Reading, Touched
 from joingraph.tables.batch import read_batch

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from joingraph.expressions.tree import Expression
 from joingraph.plan.classes import bare
-from joingraph.plan.messages import Messages
+from joingraph.plan.groups.messages import Messages
 from joingraph.plan.model import AliasPlan, Plan
 
 

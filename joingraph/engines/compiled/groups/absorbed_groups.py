@@ -4,7 +4,7 @@
     words     | ann | 5 |   +1                          rows of words, told of and forgotten
     groups    ann -> 3 paths, 12                        as messages keep them
 
-The joined rows are those of an alias of a graph that keeps none (plan/joined_rows.py): so what is
+The joined rows are those of an alias of a graph that keeps none (plan/groups/joined_rows.py): so what is
 kept, noted and shown of groups is what messages keep, note and show.
 """
 
@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from joingraph.common.errors import LimitError
 from joingraph.expressions import texts
-from joingraph.generators.compiled.reads.bag_lists import BagLists
-from joingraph.generators.compiled.reads.group_diffs import GroupDiffs
-from joingraph.generators.compiled.reads.group_table import GroupTable
+from joingraph.generators.compiled.groups.bag_lists import BagLists
+from joingraph.generators.compiled.groups.group_diffs import GroupDiffs
+from joingraph.generators.compiled.groups.group_table import GroupTable
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups.bag_tree import B_ENTRIES
 from joingraph.graph.compiled.groups.group_layout import GroupLayout
@@ -35,7 +35,7 @@ from joingraph.graph.compiled.values.string_pool import Interner
 from joingraph.maintainers.compiled.absorb import absorb
 from joingraph.maintainers.compiled.groups import end_batch
 from joingraph.maintainers.compiled.messages import make_groups
-from joingraph.plan.joined_rows import JoinedPlan
+from joingraph.plan.groups.joined_rows import JoinedPlan
 from joingraph.sql.definition import Definition
 from joingraph.view_diffs.view_diff import META, DiffRows, Fold, signed_counts
 

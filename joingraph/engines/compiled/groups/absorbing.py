@@ -15,7 +15,7 @@ from joingraph.engines.contract import Engine
 from joingraph.engines.grouping import GroupingEngine, Known
 from joingraph.expressions.tree import Expression
 from joingraph.graph.compiled.groups.windows import Windows
-from joingraph.plan.joined_rows import JoinedPlan
+from joingraph.plan.groups.joined_rows import JoinedPlan
 from joingraph.sql.definition import Definition
 from joingraph.view_diffs.view_diff import DiffRows, Fold
 

@@ -23,8 +23,8 @@ from joingraph.expressions.types import words_of
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups.bag_tree import DOWN, NULLS_FIRST, NUMBER, TEXT
 from joingraph.graph.compiled.memory.reserved import Words
-from joingraph.plan.bags import Bag, Kept
-from joingraph.plan.messages import Best, Part, product
+from joingraph.plan.groups.bags import Bag, Kept
+from joingraph.plan.groups.messages import Best, Part, product
 from joingraph.plan.model import Slot
 
 ZEROS = {pa.float32(): f.NEGATIVE_ZERO_32, pa.float64(): f.NEGATIVE_ZERO_64}

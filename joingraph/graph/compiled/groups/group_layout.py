@@ -19,8 +19,8 @@ from joingraph.graph.compiled.groups.bag_layout import BagLayout, kept_of
 from joingraph.graph.compiled.groups.bag_tree import NUMBER, entry_words
 from joingraph.graph.compiled.groups.windows import Windows
 from joingraph.graph.compiled.layout import Layout, slot_words
-from joingraph.plan.bags import Bag
-from joingraph.plan.messages import PATHS, Best, Messages, Part
+from joingraph.plan.groups.bags import Bag
+from joingraph.plan.groups.messages import PATHS, Best, Messages, Part
 from joingraph.plan.model import Plan, Slot
 
 BEST_WORDS = 2  # of a best value: whether there is one, and its word

@@ -35,7 +35,7 @@ from joingraph.graph.compiled.memory.state import HEAP_WORDS, RECORD_WORDS, Grap
 from joingraph.graph.compiled.memory.tables import Bytes, RecordTable, grown, slots_of
 from joingraph.graph.compiled.values.words import numbers
 from joingraph.graph.compiled.vertex_table import INDEX_WORDS
-from joingraph.plan.messages import Term
+from joingraph.plan.groups.messages import Term
 
 NOTES = 1 << 16  # after which a block is taken, between two base diffs
 # The words that are a term's 1, of a word that stands for TRUE, or of a float.

@@ -17,7 +17,7 @@ from joingraph.graph.compiled.groups.windows import Window, Windows, window_of
 from joingraph.graph.compiled.layout import row_places
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.memory.state import GraphMemory
-from joingraph.plan.messages import Messages, Part, Term
+from joingraph.plan.groups.messages import Messages, Part, Term
 from joingraph.plan.model import Plan
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from joingraph.aggregates.bag import Counted
-from joingraph.generators.compiled.reads.bag_results import BagRows, rows_of
+from joingraph.generators.compiled.groups.bag_results import BagRows, rows_of
 from joingraph.graph.compiled.fields import LOW
 from joingraph.graph.compiled.groups.bag_layout import BagLayout
 from joingraph.graph.compiled.groups.bag_tree import B_ENTRIES

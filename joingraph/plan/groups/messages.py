@@ -24,7 +24,7 @@ from joingraph.aggregates.registry import aggregate
 from joingraph.aggregates.sums import Kind, Linear
 from joingraph.expressions.tree import Expression, Literal
 from joingraph.expressions.types import FLOATS, INTEGERS, words_of
-from joingraph.plan.bags import Bag, at_home, bag_of, home_of, is_ordered, root_of
+from joingraph.plan.groups.bags import Bag, at_home, bag_of, home_of, is_ordered, root_of
 from joingraph.plan.model import Plan, Slot
 from joingraph.sql.definition import Grouping, Use
 

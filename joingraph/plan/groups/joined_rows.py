@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from joingraph.expressions.tree import Column
 from joingraph.plan.build import build
-from joingraph.plan.messages import Messages, messages_of
+from joingraph.plan.groups.messages import Messages, messages_of
 from joingraph.plan.model import Plan
 from joingraph.sql.definition import Alias, Definition, Grouping, Output
 from joingraph.tables.table import Table

@@ -25,10 +25,10 @@ from joingraph.expressions.tree import Column, Expression
 from joingraph.expressions.types import words_of
 from joingraph.expressions.words import Word, normal, to_words
 from joingraph.expressions.words import from_words as words_to_arrow
-from joingraph.generators.compiled.reads.bag_lists import BagLists
-from joingraph.generators.compiled.reads.bag_results import BagRows
+from joingraph.generators.compiled.groups.bag_lists import BagLists
+from joingraph.generators.compiled.groups.bag_results import BagRows
 from joingraph.generators.compiled.reads.find_values import find_in
-from joingraph.generators.compiled.reads.group_sums import GroupSums, number
+from joingraph.generators.compiled.groups.group_sums import GroupSums, number
 from joingraph.generators.groups import At, Groups, Shown, Values, surviving
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups.bag_layout import BagLayout, changes, kept_of, words_back
@@ -38,8 +38,8 @@ from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.values.string_pool import Interner
 from joingraph.graph.compiled.values.words import from_words
 from joingraph.graph.compiled.values.words import to_words as to_graph_words
-from joingraph.plan.bags import Bag
-from joingraph.plan.messages import Read
+from joingraph.plan.groups.bags import Bag
+from joingraph.plan.groups.messages import Read
 from joingraph.reads.access_paths import AllGroups
 from joingraph.reads.group_keys import GroupsByKey, GroupsWay
 from joingraph.sql.definition import Definition

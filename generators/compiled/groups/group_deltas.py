@@ -13,13 +13,13 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from joingraph.generators.compiled.reads.group_diffs import Notes, read_notes
-from joingraph.generators.compiled.reads.group_sums import number
-from joingraph.generators.compiled.reads.group_table import GroupTable
+from joingraph.generators.compiled.groups.group_diffs import Notes, read_notes
+from joingraph.generators.compiled.groups.group_sums import number
+from joingraph.generators.compiled.groups.group_table import GroupTable
 from joingraph.generators.deltas import DeltaMaker, Integers
 from joingraph.graph.compiled.memory.path_blocks import Paths
-from joingraph.plan.bags import Bag
-from joingraph.plan.messages import Read
+from joingraph.plan.groups.bags import Bag
+from joingraph.plan.groups.messages import Read
 from joingraph.view_diffs.deltas import Deltas
 
 PATHS = Read(0, 1)  # the sum that counts a group's paths

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from joingraph.expressions.consolidation import comparable
 from joingraph.expressions.texts import Numbers, take_rows
-from joingraph.generators.compiled.reads.group_table import GroupTable, Marks, Some
+from joingraph.generators.compiled.groups.group_table import GroupTable, Marks, Some
 from joingraph.graph.compiled.fields import LOW
 from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
 from joingraph.graph.compiled.memory.path_blocks import Paths

@@ -24,6 +24,7 @@ from joingraph.sql.text.refusal import Mistake
 
 _MERGED_FIRST = ("spark", "postgres")  # `*` lists the columns of USING first, as the standard says
 _COMMA_IS_JOIN = ("spark", "sqlite")  # elsewhere the comma binds weaker than JOIN
+_MAY_LACK_A_CONDITION = ("spark", "sqlite")  # elsewhere an outer, semi or anti join has one
 _ASKED_OF_PAIRS = (
     "which rows have partners would depend on the rows of one more table",
     "join a subquery whose WHERE asks it, or ask it in WHERE",
@@ -61,6 +62,8 @@ def join(left: Rows, right: Rows, node: exp.Join, flat: FlatView, *, expand: Exp
             probes.require(on)
         joined = probes.joined
     else:
+        if on is None and not names and flat.dialect not in _MAY_LACK_A_CONDITION:
+            raise Mistake(node, f"{word} JOIN has no condition; write ON, USING or ON TRUE")
         if on is not None:
             refuse_questions(on, f"ON of {word} JOIN", _ASKED_OF_PAIRS)
             conditions += flat.require(on, scope)

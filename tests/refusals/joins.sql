@@ -28,6 +28,20 @@ line 1, column 49: retweet has no column "text"; known here: tweetId, userId, at
                                                   ^
 
 ==== duckdb
+SELECT text FROM tweet, follower LEFT JOIN retweet
+----
+line 1, column 34: LEFT JOIN has no condition; write ON, USING or ON TRUE.
+  SELECT text FROM tweet, follower LEFT JOIN retweet
+                                   ^
+
+==== postgres
+SELECT text FROM tweet FULL JOIN retweet CROSS JOIN follower
+----
+line 1, column 24: FULL JOIN has no condition; write ON, USING or ON TRUE.
+  SELECT text FROM tweet FULL JOIN retweet CROSS JOIN follower
+                         ^
+
+==== duckdb
 SELECT userId FROM tweet FULL JOIN retweet USING (tweetId)
 ----
 line 1, column 8: column "userId" is ambiguous: it may be tweet.userId or retweet.userId.

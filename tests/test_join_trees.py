@@ -191,6 +191,12 @@ def test_a_full_joins_common_column_is_offered_by_its_bare_name() -> None:
             "CASE WHEN is_there(s.b.k) THEN coalesce(s.b.v, 0) ELSE NULL END",
         ),
         ("SELECT k, COALESCE(v, n) AS x FROM b", "coalesce(s.b.v, s.b.n)"),
+        ("SELECT k, ABS(v * n) AS x FROM b", "abs(s.b.v * s.b.n)"),
+        ("SELECT b.k, b.v + c.w AS x FROM b JOIN c ON b.k = c.k", "s.b.v + s.c.w"),
+        (
+            "SELECT k, v IS NULL AS x FROM b",
+            "CASE WHEN is_there(s.b.k) THEN s.b.v IS NULL ELSE NULL END",
+        ),
         ("SELECT k, CAST(NULL AS INT) AS x FROM b", "NULL"),
         (
             "SELECT b.k, 1 AS x FROM c LEFT JOIN b ON b.k = c.k",
@@ -215,9 +221,9 @@ def test_a_value_is_null_where_its_side_is_missing(part: str, value: str) -> Non
 
 
 def test_the_condition_of_a_join_reads_values_of_rows_that_are_there() -> None:
-    sql = "FROM a LEFT JOIN (SELECT k + 1 AS k FROM b) s ON a.k = s.k WHERE s.k > 0"
-    there = "(CASE WHEN is_there(s.b.k) THEN s.b.k + 1 ELSE NULL END) > 0"
-    assert tree(sql) == f"(a LEFT s.b ON a.k = (s.b.k + 1)) WHERE {there}"
+    sql = "FROM a LEFT JOIN (SELECT COALESCE(k, 1) AS k FROM b) s ON a.k = s.k WHERE s.k > 0"
+    there = "(CASE WHEN is_there(s.b.k) THEN coalesce(s.b.k, 1) ELSE NULL END) > 0"
+    assert tree(sql) == f"(a LEFT s.b ON a.k = coalesce(s.b.k, 1)) WHERE {there}"
 
 
 def test_a_view_that_groups_groups_the_rows_of_its_tree() -> None:

@@ -10,32 +10,33 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from joingraph.expressions.tree import Call, Column, Expression, Literal
+from joingraph.expressions.strict import is_null
+from joingraph.expressions.tree import Call, Expression, Literal, aliases_of
 from joingraph.sql.binder import FlatView
 from joingraph.sql.functions.comparisons import choose
-from joingraph.sql.joined.trees import Rows, is_presence, presence
+from joingraph.sql.joined.trees import Rows, aliases_in, is_presence, presence
 from joingraph.sql.limits import Size
 from joingraph.sql.scope import Field, Relation, Scope
 
 
 def optional(rows: Rows, flat: FlatView) -> Scope:
     """Return the names of an optional side as they are read above its join."""
-    relations = rows.scope.relations
-    fields = [field for each in relations.values() for field in each.fields]
-    values = {id(field): field.value for field in (*fields, *rows.scope.fields)}
-    if all(map(_is_null_alone, values.values())):
+    relations, own = rows.scope.relations, aliases_in(rows.joined)
+    listed = [field for each in relations.values() for field in each.fields]
+    fields = {id(field): field for field in (*listed, *rows.scope.fields)}
+    if all(_is_null_alone(field.value, own) for field in fields.values()):
         return rows.scope
     test = presence(rows.joined, flat)
     asked = Size(2 + len(_parts(test)), 2)
 
     def seen(field: Field) -> Field:
-        if _is_null_alone(field.value):
+        if _is_null_alone(field.value, own):
             return field
         value = choose([test], [field.value, Literal(None, field.value.type)])
         size = Size(field.size.nodes + asked.nodes, field.size.depth + asked.depth)
         return replace(field, value=value, size=size)
 
-    new = {id(field): seen(field) for field in (*fields, *rows.scope.fields)}
+    new = {at: seen(field) for at, field in fields.items()}
     return Scope(
         {
             name: Relation(each.name, tuple(new[id(field)] for field in each.fields))
@@ -46,19 +47,17 @@ def optional(rows: Rows, flat: FlatView) -> Scope:
     )
 
 
-def _is_null_alone(value: Expression) -> bool:
-    """True if a value is known to be NULL on a row of NULLs."""
+def _is_null_alone(value: Expression, own: frozenset[str]) -> bool:
+    """True if a value is known to be NULL where all aliases of its side are missing."""
     match value:
-        case Column(alias):
-            return bool(alias)  # a mark is FALSE there
-        case Literal():
-            return value.value is None
         case Call("coalesce", args):
-            return all(map(_is_null_alone, args))
-        case Call("case", (test, _, Literal(None))):
-            return any(map(is_presence, _parts(test)))
+            return all(_is_null_alone(each, own) for each in args)
+        case Call("case", (test, _, Literal(None))) if all(map(is_presence, _parts(test))):
+            return True
         case _:
-            return False
+            return value == Literal(None, value.type) or any(
+                is_null(value, alias) for alias in aliases_of(value) & own
+            )
 
 
 def _parts(test: Expression) -> tuple[Expression, ...]:

@@ -58,8 +58,9 @@ def value_cells(graph: Graph) -> Iterator[Cells]:
 
 
 def angled(graph: Graph, value: VertexValue) -> str:
-    """Write a vertex value's values."""
-    found = plain(value.words, graph.plan.vertices[value.vertex].types)
+    """Write a vertex value's values; one with a NULL is of one alias alone."""
+    kinds = graph.plan.vertices[value.vertex].types
+    found = plain(value.words[: len(kinds)], kinds)
     return "<" + ", ".join(map(render, found)) + ">"
 
 

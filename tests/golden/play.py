@@ -24,8 +24,9 @@ Entry = tuple[str, str, list[Row]] | tuple[str, str, list[Row], list[Row]]
 
 
 def play(script: Script, engine: str, lookahead: str) -> list[list[str]]:
-    """Run every step in order; give each one's lines."""
-    player = Player(script, engine, lookahead)
+    """Run every step in order, in the mode that is asked for or the script's only one."""
+    only = script.settings["lookahead"]
+    player = Player(script, engine, lookahead if only == "all" else only)
     return [player.step(step) for step in script.steps]
 
 

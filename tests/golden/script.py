@@ -29,7 +29,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SCRIPTS = Path(__file__).parent / "scripts"
-SETTINGS = {"dialect": "spark", "on_missing": "error", "form": "rows", "keep_groups": "on"}
+SETTINGS = {
+    "dialect": "spark",
+    "on_missing": "error",
+    "form": "rows",
+    "keep_groups": "on",
+    "lookahead": "all",  # or the only mode that takes the view
+}
 
 
 @dataclass(slots=True)

@@ -10,7 +10,9 @@ fanout counts; one graph is read with conditions and asked why; graphs are loade
 
 from __future__ import annotations
 
+import contextlib
 import re
+import sqlite3
 from collections import Counter
 from collections.abc import Sequence
 
@@ -45,9 +47,14 @@ class Judges(Model):
 
     def view(self) -> Counter[str]:
         """Ask DuckDB; note what SQLite says if that is something else."""
-        first, *others = (judge.view() for judge in self.judges)
-        self.other = next((each for each in others if each != first), None)
-        return first
+        first, *others = self.judges
+        found = first.view()
+        self.other = None
+        for each in others:
+            with contextlib.suppress(sqlite3.Error):  # it calls a column of USING ambiguous
+                other = each.view()
+                self.other = other if other != found else None
+        return found
 
 
 class OuterForms(Runner):

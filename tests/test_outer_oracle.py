@@ -71,10 +71,14 @@ class Judged:
     "sql",
     [
         "SELECT c.x FROM a FULL JOIN b ON a.k = b.k LEFT JOIN c ON c.k = a.k",
-        ("SELECT b.x FROM a FULL JOIN b ON a.k = b.k"
-        " WHERE NOT EXISTS (SELECT 1 FROM c WHERE c.k = a.k)"),
-        ("SELECT b.x FROM a FULL JOIN a AS b ON a.k = b.k"
-        " WHERE NOT EXISTS (SELECT 1 FROM a AS c WHERE c.k = a.k)"),
+        (
+            "SELECT b.x FROM a FULL JOIN b ON a.k = b.k"
+            " WHERE NOT EXISTS (SELECT 1 FROM c WHERE c.k = a.k)"
+        ),
+        (
+            "SELECT b.x FROM a FULL JOIN a AS b ON a.k = b.k"
+            " WHERE NOT EXISTS (SELECT 1 FROM a AS c WHERE c.k = a.k)"
+        ),
     ],
 )
 def test_what_hangs_on_one_side_of_a_full_join_does_not_meet_the_other(sql: str) -> None:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Any
-
-import duckdb
 import pytest
 
-import joingraph as jg
 from tests import first
-from tests.bags import bag, fold, shift
+from tests.judged import Judged
 from tests.oracle.search import search
 
-CREATE = {name: f"CREATE TABLE {name} (k INTEGER, x INTEGER, y INTEGER)" for name in "abcd"}
 
 
 @pytest.mark.parametrize("seed", first(2, range(0, 2000, 25)))
@@ -27,44 +21,6 @@ def test_most_random_views_are_taken_and_have_outer_joins() -> None:
     inputs = search(range(5000, 5040), only="outer").inputs
     assert inputs["views taken"] > 20, inputs
     assert inputs["views taken, of outer joins, EXISTS or IN"] > 0.7 * inputs["views taken"]
-
-
-class Judged:
-    """A graph in the plain form, whose view diffs and reads DuckDB confirms batch by batch."""
-
-    def __init__(self, sql: str, lookahead: str = "exact") -> None:
-        self.graph = jg.JoinGraph(jg.View(sql, tables=CREATE), lookahead=lookahead)
-        self.duckdb, self.sql = duckdb.connect(), sql
-        for create in CREATE.values():
-            self.duckdb.execute(create)
-        self.rows: Counter[str] = self.judged()
-
-    def judged(self) -> Counter[str]:
-        """Compute the view."""
-        return bag(self.duckdb.execute(self.sql).fetchall())
-
-    def apply(self, *batch: tuple[Any, ...]) -> list[Any]:
-        """Apply a batch, and compare; return the view diffs."""
-        for kind, table, rows, *post in batch:
-            if kind != "insert":
-                self.remove(table, rows)
-            for row in rows if kind == "insert" else next(iter(post), ()):
-                self.duckdb.execute(f"INSERT INTO {table} VALUES (?, ?, ?)", row)
-        changes = self.graph.apply(list(batch)).rows()
-        self.rows = shift(self.rows, fold(changes))
-        assert self.rows == self.judged()
-        found = self.graph.to_arrow()
-        assert bag(zip(*(each.to_pylist() for each in found.columns), strict=True)) == self.rows
-        assert self.graph.count() == self.rows.total()
-        self.graph.check()
-        return changes
-
-    def remove(self, table: str, rows: list[tuple[Any, ...]]) -> None:
-        """Delete one row for each that is given."""
-        same = " AND ".join(f"{column} IS NOT DISTINCT FROM ?" for column in "kxy")
-        for row in rows:
-            found = f"SELECT min(rowid) FROM {table} WHERE {same}"
-            self.duckdb.execute(f"DELETE FROM {table} WHERE rowid = ({found})", row)
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ class OuterDraw:
         found += [self.after(sight)] if self.chance(0.15) else []
         found += [equality(self.random, sight, sight)] if self.chance(0.05) else []
         found += [residual(self.random, sight)] if self.chance(0.06) else []
-        while self.chance(0.3):
+        while self.chance(0.45 if not found else 0.2):
             found.append(self.question(sight))
         if self.chance(0.1):
             form = self.random.choice(("({} OR {})", "({} OR {})", "NOT ({} AND {})"))
@@ -193,7 +193,7 @@ class OuterDraw:
         near = places([Source(one := random.choice(sight).alias, "", tuple(
             each.column for each in sight if each.alias == one), ())])  # fmt: skip
         found: list[Fragment | None] = []
-        if self.chance(0.85):
+        if self.chance(0.75):
             end = [each for each in own if each.alias == random.choice(own).alias] or own
             found.append(equality(random, end, near))
         found += [condition(random, own)] if self.chance(0.25) else []
@@ -211,14 +211,14 @@ class OuterDraw:
         conditions: tuple[Fragment, ...],
     ) -> Made:
         """Write EXISTS, IN, or a comparison with ANY or ALL; or deny it."""
-        random, no = self.random, self.random.choice(("", "NOT "))
+        random, no = self.random, self.random.choice(("", "NOT ", "NOT "))
         shown = random.choice(own)
         side = partner(random, shown, sight)
-        if side is None or self.chance(0.55):
+        if side is None or self.chance(0.45):
             return made(no + "EXISTS ({})", Query(over("1"), tree, conditions))
         query = Query(over(shown.sql, shown), tree, conditions)
         column = over(side.sql, side)
-        if self.plain or self.chance(0.65):
+        if self.plain or self.chance(0.7):
             return made("{} " + no + "IN ({})", column, query)
         sign = random.choice(("=", *COMPARISONS))
         return made("{} " + f"{sign} {random.choice(('ANY', 'ALL'))} " + "({})", column, query)

@@ -92,18 +92,24 @@ SHAPES = {
 # What ties rows one by one, or reads two tables of a side, needs a view of its own.
 REFUSED = {
     "by an inequality: EXISTS": (
-        "SELECT c.x AS g, COUNT(*) FROM a JOIN c ON a.k = c.k"
-        " WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.x AND b.y < a.y) GROUP BY c.x",
+        (
+            "SELECT c.x AS g, COUNT(*) FROM a JOIN c ON a.k = c.k"
+            " WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.x AND b.y < a.y) GROUP BY c.x"
+        ),
         "b.y < a.y.*keep a view of the pairs",
     ),
     "by an inequality: LEFT JOIN": (
-        "SELECT c.x AS g, COUNT(*), SUM(b.x) FROM a JOIN c ON a.k = c.k"
-        " LEFT JOIN b ON a.x = b.k AND b.y < a.y GROUP BY c.x",
+        (
+            "SELECT c.x AS g, COUNT(*), SUM(b.x) FROM a JOIN c ON a.k = c.k"
+            " LEFT JOIN b ON a.x = b.k AND b.y < a.y GROUP BY c.x"
+        ),
         "b.y < a.y.*keep a view of the pairs",
     ),
     "FULL of three by COALESCE": (
-        "SELECT c.x AS g, COUNT(*) FROM a FULL JOIN b ON a.k = b.k"
-        " FULL JOIN c ON COALESCE(a.k, b.k) = c.k GROUP BY c.x",
+        (
+            "SELECT c.x AS g, COUNT(*) FROM a FULL JOIN b ON a.k = b.k"
+            " FULL JOIN c ON COALESCE(a.k, b.k) = c.k GROUP BY c.x"
+        ),
         "COALESCE",
     ),
     "a residual predicate on a side": (
@@ -119,8 +125,10 @@ REFUSED = {
         "FULL JOIN below an inner join.*keep a view",
     ),
     "a cycle on an optional side": (
-        "SELECT a.x FROM a LEFT JOIN (b JOIN c ON b.x = c.x JOIN d ON d.x = c.y AND d.y = b.y)"
-        " ON a.k = b.k",
+        (
+            "SELECT a.x FROM a LEFT JOIN (b JOIN c ON b.x = c.x JOIN d ON d.x = c.y AND d.y = b.y)"
+            " ON a.k = b.k"
+        ),
         "close a cycle on a side.*keep a view",
     ),
 }

@@ -9,7 +9,6 @@ from tests.judged import Judged
 from tests.oracle.search import search
 
 
-
 @pytest.mark.parametrize("seed", first(2, range(0, 2000, 25)))
 def test_random_views_of_outer_joins_agree_with_a_recomputation(seed: int) -> None:
     failures = search(range(seed, seed + 25), only="outer").failures

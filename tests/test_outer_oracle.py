@@ -6,20 +6,17 @@ import pytest
 
 from tests import first
 from tests.judged import Judged
+from tests.oracle.run_outer import TAKEN, TAKEN_OUTER
 from tests.oracle.search import search
 
 
-@pytest.mark.parametrize("seed", first(2, range(0, 2000, 25)))
+@pytest.mark.parametrize("seed", first(1, range(0, 2000, 25)))
 def test_random_views_of_outer_joins_agree_with_a_recomputation(seed: int) -> None:
-    failures = search(range(seed, seed + 25), only="outer").failures
-    assert not failures, "\n\n".join(failures[:3])
-
-
-def test_most_random_views_are_taken_and_have_outer_joins() -> None:
-    """Else the search would be of views that joingraph refuses, or of inner joins."""
-    inputs = search(range(5000, 5040), only="outer").inputs
-    assert inputs["views taken"] > 20, inputs
-    assert inputs["views taken, of outer joins, EXISTS or IN"] > 0.7 * inputs["views taken"]
+    """Most of them must be taken, and not be of inner joins alone; else the search is of nothing."""
+    found = search(range(seed, seed + 25), only="outer")
+    assert not found.failures, "\n\n".join(found.failures[:3])
+    taken, outer = (found.inputs[name] for name in (TAKEN, TAKEN_OUTER))
+    assert taken >= 10 and outer > taken / 2, found.inputs
 
 
 @pytest.mark.parametrize(

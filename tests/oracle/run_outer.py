@@ -31,6 +31,7 @@ from tests.oracle.run import Disagreement, Runner, agree, check_changes, compare
 from tests.oracle.run_groups import GroupsRunner, rows_of
 
 MODES = ("exact", "none", "local", "global")
+TAKEN, TAKEN_OUTER = "views taken", "views taken, of outer joins, EXISTS or IN"
 LOOK_AHEAD = re.compile("look-?ahead")
 
 
@@ -69,9 +70,8 @@ class OuterForms(Runner):
         except (jg.ViewError, duckdb.Error) as error:
             inputs[reason(error)] += 1
             raise Unjudged from error
-        inputs["views taken"] += 1
-        if not self.view.plan.is_inner:
-            inputs["views taken, of outer joins, EXISTS or IN"] += 1
+        inputs[TAKEN] += 1
+        inputs[TAKEN_OUTER] += not self.view.plan.is_inner
 
     def judged_by(self, case: Case) -> Model:
         """Ask both judges, who may differ."""

@@ -29,7 +29,7 @@ from joingraph.expressions.words import bits_of, normal
 from joingraph.filters.conditions import BaseColumns, Numbers, passing
 from joingraph.filters.images import computed, without_null
 from joingraph.plan.keys.keyed import Keyed, binding
-from joingraph.plan.model import AliasPlan, Plan
+from joingraph.plan.model import ALWAYS, AliasPlan, Plan
 from joingraph.tables.batch import Entry
 from joingraph.tables.table import Table
 from joingraph.view_diffs.idiffs import KeyedDiffs
@@ -171,7 +171,7 @@ def felt_by(plan: Plan, alias: AliasPlan, keyed: Keyed | None, net: Net) -> Felt
         for one, other in zip(pre.values, post.values, strict=True)
     ]
     told = (in_post & ~in_pre) | any_of(changed[len(own) :], count)
-    if keyed is None:
+    if keyed is None or alias.presence != ALWAYS:  # rows without it may come as it goes
         told |= (in_pre & ~in_post) | unknown
     updates = np.flatnonzero(any_of(changed[: len(own)], count))
     at = pa.array(np.searchsorted(post.keys, updates))
@@ -190,7 +190,7 @@ def seen(alias: AliasPlan, net: Net, at: Numbers, wanted: Sequence[Expression]) 
     for piece in texts.pieces(texts.take_rows(net.rows, at[keys])):
         given = BaseColumns(piece)
         numbers = passing(alias.conditions, given, len(piece))
-        joined = [normal(each) for each in computed(flat(alias), given, numbers)]
+        joined = [normal(each) for each in computed(meeting(alias), given, numbers)]
         numbers = numbers[without_null(joined, len(numbers))]
         parts.append(Seen(keys[first + numbers], computed(wanted, given, numbers)))
         first += len(piece)
@@ -200,9 +200,10 @@ def seen(alias: AliasPlan, net: Net, at: Numbers, wanted: Sequence[Expression]) 
     return Seen(np.concatenate([each.keys for each in parts]), values)
 
 
-def flat(alias: AliasPlan) -> list[Expression]:
-    """List an alias' join attributes."""
-    return [each for vertex in alias.keys for each in vertex]
+def meeting(alias: AliasPlan) -> list[Expression]:
+    """List the join attributes of an alias of which none may be NULL."""
+    pairs = zip(alias.keys, alias.lone, strict=True)
+    return [each for vertex, is_lone in pairs if not is_lone for each in vertex]
 
 
 def marked(numbers: Numbers, count: int) -> Mask:

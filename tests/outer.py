@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import duckdb
+import pyarrow as pa
 
 import joingraph as jg
 
@@ -124,12 +125,20 @@ class Feed:
         return Counter(self.judge.execute(f"SELECT * FROM ({sql}) WHERE {where}").fetchall())
 
 
-def rows_of(table: object) -> Counter[Row]:
+def rows_of(batches: Iterable[pa.RecordBatch]) -> Counter[Row]:
     """Count the rows of a reader."""
     found: Counter[Row] = Counter()
-    for batch in table:  # type: ignore[attr-defined]
+    for batch in batches:
         found.update(zip(*(column.to_pylist() for column in batch.columns), strict=True))
     return found
+
+
+def table_of(held: Counter[Row], view: jg.View) -> pa.Table:
+    """Write rows of a view as a table."""
+    columns = zip(*held.elements(), strict=True) if held else [()] * len(view.schema)
+    pairs = zip(columns, view.schema, strict=True)
+    arrays = [pa.array(values, field.type) for values, field in pairs]
+    return pa.table(arrays, schema=view.schema)
 
 
 def fold(held: Counter[Row], diff: jg.ViewDiff) -> None:

@@ -50,6 +50,7 @@ def explain(definition: Definition, plan: Plan) -> str:
         ("aliases", [line for alias in plan.aliases for line in alias_lines(alias)]),
         ("join vertices", vertices),
         ("join tree", list(tree)),
+        ("rows that may be missing, or are asked for", list(seat_lines(plan))),
         ("residual predicates (checked on the path)", [show(each) for each in plan.residuals]),
         ("i-diffs", list(idiff_lines(plan)) if definition.grouping is None else []),
     ]
@@ -93,6 +94,22 @@ def told_texts(plan: Plan, messages: Messages, alias: int) -> Iterator[str]:
         yield f"{'max' if best.is_greatest else 'min'}({names[best.slot]})"
 
 
+# What a join wants of an alias at a vertex, where not every row of the others has a partner.
+WANTS = {
+    "opt": "NULLs where it has no row",
+    "semi": "rows go on where it has one",
+    "anti": "rows go on where it has none",
+    "mark": "noted whether it has one",
+}
+
+
+def seat_lines(plan: Plan) -> Iterator[str]:
+    """Yield what is wanted of each alias that may be missing, or is asked for, and what follows."""
+    for vertex, alias in plan.asked_seats():
+        mode = plan.mode(alias, vertex.index)
+        yield f"{plan.aliases[alias].name} at v{vertex.index}  {mode}: {WANTS[mode]}"
+
+
 def alias_lines(alias: AliasPlan) -> Iterator[str]:
     """Yield what an alias keeps of its table, and which rows."""
     yield alias_title(alias)
@@ -121,12 +138,16 @@ def tree_lines(
     yield from below(0, "")
 
 
+# A seat whose alias may be missing is drawn by a dotted line.
+LINKS = {"req": "---", **{mode: f"-. {mode} .-" for mode in WANTS}}
+
+
 def mermaid(plan: Plan) -> str:
     """Draw the join tree as a Mermaid flowchart: aliases as boxes, join vertices as circles."""
     lines = ["flowchart LR"]
     lines += [f"  a{alias.index}[{quoted(alias_title(alias))}]" for alias in plan.aliases]
     lines += [f"  v{v.index}(({quoted(vertex_name(plan, v))}))" for v in plan.vertices]
-    lines += [f"  a{alias} --- v{vertex}" for alias, vertex in edges(plan)]
+    lines += [f"  a{alias} {LINKS[plan.mode(alias, at)]} v{at}" for alias, at in edges(plan)]
     return "\n".join(lines) + "\n"
 
 
@@ -153,5 +174,6 @@ def tree_graph(plan: Plan) -> nx.Graph[str]:
         tree.add_node(f"a{alias.index}", kind="alias", label=alias.name, table=alias.table)
     for vertex in plan.vertices:
         tree.add_node(f"v{vertex.index}", kind="vertex", label=vertex_name(plan, vertex))
-    tree.add_edges_from((f"a{alias}", f"v{vertex}") for alias, vertex in edges(plan))
+    for alias, vertex in edges(plan):
+        tree.add_edge(f"a{alias}", f"v{vertex}", mode=plan.mode(alias, vertex))
     return tree

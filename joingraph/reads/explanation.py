@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from joingraph.expressions.show import show
 from joingraph.plan.arrange import rows_program
-from joingraph.plan.model import Plan
+from joingraph.plan.model import ALWAYS, Plan
 from joingraph.plan.program import Ask, Enter, Step, Test
 from joingraph.plan.show import vertex_name
 from joingraph.reads.access_paths import (
@@ -62,6 +62,9 @@ def lines(plan: Plan, reading: Reading, way: Way | GroupsWay) -> Iterator[str]:
     for test in tests:
         yield f"         where {show(test)}"
     yield from step_lines(plan, steps)
+    if not isinstance(way, AllGroups) and plan.aliases[way.alias].presence != ALWAYS:
+        for vertex, alias in plan.optional_ways(way.alias):
+            yield f"also     from values of v{vertex} without {plan.aliases[alias].name}"
     if reading.order:
         yield f"order    {order_text(plan, reading, way)}"
     if reading.limit is not None:
@@ -72,7 +75,8 @@ def step_lines(plan: Plan, steps: Sequence[Step], head: str = "hop") -> Iterator
     """Yield each step; a side of which nothing is read is a sum."""
     for step in steps:
         if isinstance(step, Enter):
-            yield f"{head:9}v{step.vertex} to {plan.aliases[step.alias].name}"
+            nulls = ", or NULLs" if step.mode == "opt" else ""
+            yield f"{head:9}v{step.vertex} to {plan.aliases[step.alias].name}{nulls}"
         elif isinstance(step, Ask):
             word = {"semi": "with", "anti": "without", "mark": "whether"}[step.mode]
             yield f"{head:9}{word} {plan.aliases[step.alias].name} at v{step.vertex}"

@@ -9,6 +9,8 @@ So it is with groups: where keys tell rows apart, a new row changes a group once
 
 from __future__ import annotations
 
+from itertools import compress
+
 import pyarrow as pa
 
 from joingraph.expressions.tree import Expression
@@ -20,7 +22,7 @@ from joingraph.plan.model import AliasPlan, Plan
 def are_told_apart(plan: Plan) -> bool:
     """True if the key of every alias follows from what a row shows."""
     known = {bare(each.value) for each in plan.definition.output}
-    left = list(plan.aliases)
+    left = [alias for alias in plan.aliases if not alias.is_silent]
     while left:
         named = [alias for alias in left if is_named(plan, alias, known)]
         if not named:
@@ -39,11 +41,12 @@ def is_named(plan: Plan, alias: AliasPlan, known: set[Expression]) -> bool:
 
 
 def classes_of(plan: Plan, known: set[Expression]) -> set[Expression]:
-    """Return all that equals something known."""
+    """Return all that equals something known, whichever aliases may be missing."""
     found: set[Expression] = set()
     for vertex in plan.vertices:
+        together = [mode == "req" for mode in vertex.modes]
         for members in vertex.members:
-            equal = {bare(member) for member in members}
+            equal = {bare(member) for member in compress(members, together)}
             if equal & known:
                 found |= equal
     return found

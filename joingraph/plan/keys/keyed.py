@@ -8,6 +8,7 @@ Alias A is keyed exactly when for each column of its declared key the view outpu
 one that the join classes hold equal to it and whose type holds all its values. What the other
 aliases output does not matter. `own` columns are computed from A alone, so in any state of the view
 all rows with one key of A agree on them; a column by which another alias is named has no owner.
+Where A may be missing, its key is NULL in the rows without it; no base row's declared key is.
 The rest of A, by which rows meet or are told apart, is `binding`: when it changes, rows change.
 """
 
@@ -53,14 +54,31 @@ def keyed_aliases(plan: Plan) -> dict[int, Keyed]:
 
 def naming_columns(plan: Plan) -> list[tuple[int, ...] | str]:
     """Find for each alias the view's columns that hold its key, or say why there are none."""
-    if not plan.is_inner:
-        return ["its joins are not all inner"] * len(plan.aliases)
-    classes = sort_conditions(plan.definition).classes
+    is_inner = plan.definition.tree is None
+    classes = sort_conditions(plan.definition).classes if is_inner else classes_of_blocks(plan)
     return [naming_of(plan, alias, classes) for alias in plan.aliases]
+
+
+def classes_of_blocks(plan: Plan) -> Classes:
+    """Return what is equal in every row: values by which aliases meet that stand together.
+
+    Across the edge of an outer join they are not: one of them may be NULL.
+    """
+    return [
+        {
+            plan.aliases[alias].name: bare(member)
+            for alias, member, mode in zip(vertex.aliases, members, vertex.modes, strict=True)
+            if mode == "req"
+        }
+        for vertex in plan.vertices
+        for members in vertex.members
+    ]
 
 
 def naming_of(plan: Plan, alias: AliasPlan, classes: Classes) -> tuple[int, ...] | str:
     """Find the view's columns that hold an alias' key, or say why there are none."""
+    if alias.is_silent:
+        return "it is asked for, and in no row"
     names = []
     for column in plan.definition.key_columns(alias.name, alias.table):
         if pa.types.is_floating(column.type):
@@ -95,8 +113,8 @@ def columns_of_one(plan: Plan, alias: AliasPlan) -> tuple[int, ...]:
 
 
 def view_key(plan: Plan, keyed: Mapping[int, Keyed]) -> tuple[int, ...] | None:
-    """Return the columns that name every row of the view; None unless all aliases are keyed."""
-    if len(keyed) < len(plan.aliases):
+    """Return the columns that name every row of the view; None unless all in it are keyed."""
+    if any(alias.index not in keyed for alias in plan.aliases if not alias.is_silent):
         return None
     return tuple(dict.fromkeys(at for each in keyed.values() for at in each.names))
 

@@ -26,11 +26,21 @@ Paths = Iterable[Path]
 class Walker:
     """Walks one graph by one program, until the graph changes; sums are remembered as long.
 
+    One that `tries_all` goes into dead ends, too: whether an alias is missing it knows all the same.
+
     sums    (alias, value where it is entered) -> what the side sums up to
     """
 
-    def __init__(self, graph: Graph, look: LookAhead, touched: Touched | None = None) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        look: LookAhead,
+        touched: Touched | None = None,
+        *,
+        tries_all: bool = False,
+    ) -> None:
         self.graph, self.look, self.plan = graph, look, graph.plan
+        self.tries_all = tries_all
         self.touched = touched or Touched()
         self.sums: dict[tuple[int, VertexValue], int] = {}
 
@@ -58,7 +68,7 @@ class Walker:
                 yield bound_null(self.plan, path, self.graph.null(step.alias, step.vertex))
                 continue
             for at in value.tuples[seat]:
-                if self.look.is_open(at, entry):
+                if self.tries_all or self.look.is_open(at, entry):
                     self.note(at)
                     for row, count in at.rows.items():
                         yield bound(self.plan, path, Step(at, row), path.times * count)

@@ -9,8 +9,8 @@ import pytest
 import joingraph as jg
 from joingraph.engines.codegen import prefetch
 from joingraph.engines.compiled.groups.grouped import CompiledGroups
-from joingraph.plan.keys.distinct import is_told_once
 from joingraph.plan.groups.messages import messages_of
+from joingraph.plan.keys.distinct import is_told_once
 
 FOLLOWER = "CREATE TABLE f (author BIGINT, fan BIGINT, w DOUBLE, PRIMARY KEY (author, fan))"
 TABLES = {

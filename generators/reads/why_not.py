@@ -4,6 +4,12 @@
     walk from the rarest alias       an alias of which no row meets: Apart
                                      a condition that is TRUE on no path so far: Untrue
 
+Beside outer joins and EXISTS only those aliases must have rows that stand in every row, or of which
+the row has a value:
+
+    an optional alias             Extended where it has rows and the row has NULLs
+    one that is asked for         Lacking where there is none, Barred where there is one
+
 After a break the walk goes on without what lies beyond it, so that other breaks are found, too.
 Look-ahead would hide where a dead end is: the walk is told to try everything.
 """
@@ -11,22 +17,39 @@ Look-ahead would hide where a dead end is: the walk is told to try everything.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
 
 from joingraph.expressions.evaluate import evaluate
+from joingraph.expressions.strict import rejected
 from joingraph.expressions.tree import Expression, aliases_of
 from joingraph.expressions.words import Word
 from joingraph.generators.paths import Path, keep_true, output_column
+from joingraph.generators.reads.reading import kept, why
 from joingraph.generators.reads.starts import counted, groups, size
 from joingraph.generators.rows import view_rows
 from joingraph.generators.walk import Walker
 from joingraph.graph.join_graph import Graph, LookAhead
 from joingraph.plan.arrange import paths_program
-from joingraph.plan.kept_columns import is_total
-from joingraph.plan.model import Plan
-from joingraph.plan.program import Enter, Program, Test
+from joingraph.plan.kept_columns import is_total, kept_parts
+from joingraph.plan.model import ALWAYS, Plan
+from joingraph.plan.program import Ask, Enter, Program, Test
 from joingraph.reads.access_paths import Everyone, Way, at_vertices, key_words
 from joingraph.reads.row_lookup import Asked, contradictions, known_keys
-from joingraph.reads.why_not import Apart, Break, Equal, NoRows, Unequal, Untrue
+from joingraph.reads.why import Kept
+from joingraph.reads.why_not import (
+    Apart,
+    Barred,
+    Break,
+    Equal,
+    Extended,
+    Lacking,
+    NoRows,
+    Unequal,
+    Untrue,
+)
+
+SHOWN = 3  # rows that a break shows
 
 Keys = Mapping[tuple[int, int], Word]  # (vertex, class there) -> the word that the row fixes
 
@@ -34,13 +57,16 @@ Keys = Mapping[tuple[int, int], Word]  # (vertex, class there) -> the word that 
 def why_not(graph: Graph, look: LookAhead, asked: Asked) -> list[Break]:
     """Find the row's breaks, none if it is in the view."""
     plan = graph.plan
+    if not plan.is_inner and why(graph, look, asked):
+        return []
     found: list[Break] = [Unequal(*pair) for pair in contradictions(plan, asked)]
     constant = [each for each in asked.conditions if not aliases_of(each)]
     found += [Untrue(each, 1, 0) for each in constant if not evaluate(each, {}, 1)[0].as_py()]
     if found:
         return found
     keys = key_demands(plan, asked)
-    ways = [rarest(graph, alias.index, asked) for alias in plan.aliases]
+    needed = standing(plan, asked)
+    ways = [rarest(graph, alias, asked) for alias in needed]
     programs = [plan.program(paths_program, way.alias, asked.conditions) for way in ways]
     pairs = list(zip(ways, programs, strict=True))
     begun = (candidates(graph, way, keys, program.tests) for way, program in pairs)
@@ -49,10 +75,29 @@ def why_not(graph: Graph, look: LookAhead, asked: Asked) -> list[Break]:
         return found
     start, program = min(pairs, key=lambda pair: size(graph, pair[0]))
     paths = list(candidates(graph, start, keys, program.tests))
-    paths, found = follow(Walker(graph, look), paths, program, keys=keys)
+    walker = Walker(graph, look, tries_all=True)
+    paths, found = follow(walker, paths, entering(program, needed), keys=keys)
     if not found and asked.words not in set(view_rows(plan, paths)):
         return [Equal()]
     return found
+
+
+def standing(plan: Plan, asked: Asked) -> list[int]:
+    """Return the aliases that stand in every row, and those that stand in the one asked about."""
+    valued = rejected(asked.conditions)
+    found = [
+        alias.index for alias in plan.aliases if alias.presence == ALWAYS or alias.name in valued
+    ]
+    return found or list(plan.starts)
+
+
+def entering(program: Program, needed: Sequence[int]) -> Program:
+    """Return a program that takes no alias for missing which stands in the row."""
+    steps = (
+        replace(step, mode="req") if isinstance(step, Enter) and step.alias in needed else step
+        for step in program.steps
+    )
+    return replace(program, steps=tuple(steps))
 
 
 def key_demands(plan: Plan, asked: Asked) -> Keys:
@@ -105,34 +150,69 @@ def follow(
         if isinstance(step, Enter):
             near = nearer[step.alias].alias
             met = [] if near in missed else partners_that_fit(walker, paths, step, by, keys=keys)
-            paths = met or paths
             if not met:
                 missed.add(step.alias)
             if not met and near not in missed:
-                found.append(Apart(near, step.alias, step.vertex))
+                found.append(apart(walker, paths, step, by, near=near))
+            paths = met or paths
+        elif isinstance(step, Ask):
+            near = nearer[step.alias].alias
+            asked = [] if near in missed else list(walker.ask(paths, step))
+            if not asked and near not in missed:
+                found.append(refusing(walker, paths, step, near))
+            if not asked:
+                missed.add(step.alias)
+            paths = asked or paths
         elif isinstance(step, Test) and can_ask(plan, step.predicate, missed, broken=bool(found)):
             paths, broken = asked_of(plan, paths, step.predicate)
             found += broken
     return paths, found
 
 
+def apart(walker: Walker, paths: list[Path], step: Enter, by: Program, *, near: int) -> Break:
+    """Return why no path goes on into an alias: where it is, the row may say that it is not."""
+    if step.mode == "opt":
+        missing = walker.enter(paths, replace(step, mode="null"))
+        if any(keep_true(walker.plan, missing, tests_of(walker.plan, step.alias, by))):
+            return Extended(near, step.alias, step.vertex, some_rows(walker, paths, step))
+    return Apart(near, step.alias, step.vertex)
+
+
+def refusing(walker: Walker, paths: list[Path], step: Ask, near: int) -> Break:
+    """Return what an alias that is asked for has not, or has."""
+    if step.mode == "semi":
+        return Lacking(near, step.alias, step.vertex)
+    into = Enter(step.alias, step.vertex)
+    return Barred(near, step.alias, step.vertex, some_rows(walker, paths, into))
+
+
+def some_rows(walker: Walker, paths: Sequence[Path], step: Enter) -> tuple[Kept, ...]:
+    """Return what an alias keeps of some rows on paths that go on there."""
+    further = Walker(walker.graph, walker.look).enter(paths, replace(step, mode="req"))
+    found = dict.fromkeys(kept(path.steps[step.alias]) for path in further)
+    return tuple(islice(filter(None, found), SHOWN))
+
+
 def partners_that_fit(
     walker: Walker, paths: Iterable[Path], step: Enter, by: Program, *, keys: Keys
 ) -> list[Path]:
     """Extend paths by the steps of an alias that have what the row asks of this alias alone."""
-    plan, alias = walker.plan, step.alias
+    own = tests_of(walker.plan, step.alias, by)
+    further = walker.enter(paths, step)
+    return list(keep_true(walker.plan, fitting(walker.graph, further, step.alias, keys), own))
+
+
+def tests_of(plan: Plan, alias: int, by: Program) -> list[Expression]:
+    """Return what a program asks of one alias alone."""
     mine = frozenset({plan.aliases[alias].name})
     tests = (each.predicate for each in by.steps if isinstance(each, Test))
-    own = [each for each in tests if aliases_of(each) == mine and is_total(plan, each)]
-    further = walker.enter(paths, step)
-    return list(keep_true(plan, fitting(walker.graph, further, alias, keys), own))
+    return [each for each in tests if aliases_of(each) == mine and is_total(plan, each)]
 
 
 def can_ask(plan: Plan, test: Expression, missed: set[int], *, broken: bool) -> bool:
     """True if paths have all that a condition reads; one that may fail needs complete paths."""
-    reads = aliases_of(test)
-    unread = {plan.aliases[alias].name for alias in missed}
-    return reads.isdisjoint(unread) and (not broken or is_total(plan, test))
+    read = {plan.slots[part].alias for part in kept_parts(plan, test)}
+    return read.isdisjoint(missed) and (not broken or is_total(plan, test))
 
 
 def asked_of(plan: Plan, paths: list[Path], test: Expression) -> tuple[list[Path], list[Break]]:

@@ -36,7 +36,7 @@ from joingraph.graph.size import stats
 from joingraph.maintainers.check import check
 from joingraph.maintainers.expire import expired
 from joingraph.maintainers.keys import KeyIndex, RunningKeys
-from joingraph.maintainers.lookahead import NoLook, look_ahead
+from joingraph.maintainers.lookahead import look_ahead
 from joingraph.maintainers.presence import Presence
 from joingraph.maintainers.rows import insert, maintain
 from joingraph.plan.model import Plan
@@ -314,11 +314,7 @@ class ReferenceEngine:
 
     def why_not(self, asked: Asked) -> list[Break]:
         """Find where the paths of a row break that the view does not have."""
-        if not self.plan.is_inner:
-            raise DiffError(
-                "why_not(row) is for views of inner joins; why(row) tells whether it is there"
-            )
-        return why_not(self.graph, NoLook(self.graph), asked)
+        return why_not(self.graph, self.look, asked)
 
     def count(self, conditions: tuple[Expression, ...] = ()) -> int:
         """Count the view's rows that meet conditions, without making them."""

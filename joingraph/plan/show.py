@@ -8,9 +8,9 @@ import networkx as nx
 
 from joingraph.expressions.show import show
 from joingraph.expressions.types import sql_name
+from joingraph.plan.groups.messages import Messages, messages_of
 from joingraph.plan.keys.keyed import idiff_lines
 from joingraph.plan.keys.totals import delta_lines
-from joingraph.plan.groups.messages import Messages, messages_of
 from joingraph.plan.model import AliasPlan, Nearer, Plan, Vertex
 from joingraph.sql.definition import Definition, Grouping
 
@@ -174,6 +174,8 @@ def tree_graph(plan: Plan) -> nx.Graph[str]:
         tree.add_node(f"a{alias.index}", kind="alias", label=alias.name, table=alias.table)
     for vertex in plan.vertices:
         tree.add_node(f"v{vertex.index}", kind="vertex", label=vertex_name(plan, vertex))
-    for alias, vertex in edges(plan):
-        tree.add_edge(f"a{alias}", f"v{vertex}", mode=plan.mode(alias, vertex))
+    tree.add_edges_from(
+        (f"a{alias}", f"v{vertex}", {"mode": plan.mode(alias, vertex)})
+        for alias, vertex in edges(plan)
+    )
     return tree

@@ -194,6 +194,19 @@ def spread(plan: Plan, facts: Facts) -> Facts:
     return known
 
 
+def telling(plan: Plan, facts: Facts) -> Facts:
+    """Return the facts that say something of others in the class.
+
+    Of a missing alias a value that is not NULL says nothing of those it would meet.
+    """
+    missing = {alias.name for alias in plan.aliases if alias.presence != ALWAYS}
+    return {
+        each: constants
+        for each, constants in facts.items()
+        if missing.isdisjoint(aliases_of(each) - nulling((each,)))
+    }
+
+
 def equalities(condition: Expression) -> tuple[Expression, list[Literal]] | None:
     """Read a = 1, a IN (1, 2) and a = 1 OR a = 2 as: what is compared, and with which constants."""
     match condition:

@@ -19,7 +19,7 @@ from joingraph.expressions.python_values import python_value
 from joingraph.expressions.tree import Call, Expression, Literal, Value
 from joingraph.expressions.words import Word, to_words
 from joingraph.plan.model import Plan
-from joingraph.reads.access_paths import facts_of, key_words, spread
+from joingraph.reads.access_paths import facts_of, key_words, spread, telling
 from joingraph.sql.definition import Definition, Grouping, Output
 from joingraph.tables.rows_in import to_table
 from joingraph.tables.table import Table
@@ -102,7 +102,7 @@ def known_keys(plan: Plan, asked: Asked) -> dict[tuple[int, int], Literal]:
 
 def contradictions(plan: Plan, asked: Asked) -> Iterator[tuple[Expression, Expression]]:
     """Yield members of one class to which a row gives different values."""
-    facts = facts_of(asked.conditions)
+    facts = telling(plan, facts_of(asked.conditions))
     for vertex in plan.vertices:
         for members, kind in zip(vertex.members, vertex.types, strict=True):
             for one, other in pairwise(member for member in members if member in facts):

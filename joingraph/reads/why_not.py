@@ -14,12 +14,12 @@ import pyarrow as pa
 
 from joingraph.expressions.python_values import plain_text
 from joingraph.expressions.show import brief, show
-from joingraph.expressions.tree import Call, Column, Expression, Literal, aliases_of
+from joingraph.expressions.tree import Call, Column, Expression, Literal, aliases_of, columns_of
 from joingraph.plan.classes import bare
 from joingraph.plan.model import AliasPlan, Plan
 from joingraph.plan.show import vertex_name
 from joingraph.reads.row_lookup import Asked, known_keys
-from joingraph.reads.why import base_name
+from joingraph.reads.why import Kept, base_name, columns_kept
 
 
 class WhyNot(list[tuple[tuple[str, ...], str]]):
@@ -52,6 +52,32 @@ class Apart(NamedTuple):
     vertex: int
 
 
+class Lacking(NamedTuple):
+    """None of the rows of an alias has a row of another one there, which EXISTS asks for."""
+
+    near: int
+    alias: int
+    vertex: int
+
+
+class Barred(NamedTuple):
+    """Where NOT EXISTS asks for none, an alias has rows: what it keeps of some of them."""
+
+    near: int
+    alias: int
+    vertex: int
+    rows: tuple[Kept, ...]
+
+
+class Extended(NamedTuple):
+    """Where the row has NULLs for an alias, this has rows: what it keeps of some of them."""
+
+    near: int
+    alias: int
+    vertex: int
+    rows: tuple[Kept, ...]
+
+
 class Untrue(NamedTuple):
     """A condition over several aliases is not TRUE on any path that comes so far."""
 
@@ -81,7 +107,8 @@ class NoGroup(NamedTuple):
     """No group shows such a row, and the row does not tell which group it would be."""
 
 
-Break = OtherRow | NotHaving | NoGroup | NoRows | Unequal | Apart | Untrue | Equal
+Hop = Apart | Lacking | Barred | Extended
+Break = OtherRow | NotHaving | NoGroup | NoRows | Unequal | Hop | Untrue | Equal
 
 
 def breaks_text(plan: Plan, asked: Asked, breaks: Sequence[Break]) -> WhyNot:
@@ -95,12 +122,13 @@ def aliases(plan: Plan, found: Break) -> tuple[str, ...]:
     match found:
         case NoRows(alias):
             return (names[alias],)
-        case Apart(near, alias, _):
-            concerned = frozenset((names[near], names[alias]))
+        case Apart() | Lacking() | Barred() | Extended():
+            concerned = frozenset((names[found.near], names[found.alias]))
         case Unequal(one, other):
             concerned = aliases_of(one) | aliases_of(other)
         case Untrue(test, _, _):
-            concerned = aliases_of(test)
+            asked_for = (plan.marks[mark] for mark in plan.marks.keys() & set(columns_of(test)))
+            concerned = aliases_of(test) | {names[alias] for alias in asked_for}
         case _:
             concerned = frozenset(names)
     return tuple(name for name in names if name in concerned)
@@ -112,12 +140,10 @@ def reason(plan: Plan, asked: Asked, found: Break) -> str:
         case NoRows(alias):
             return no_rows_text(plan, asked, alias)
         case Unequal(one, other):
-            return f"{brief(show(one))} and {brief(show(other))} are equal in every row of the view"
-        case Apart(near, alias, vertex):
-            names = " and ".join(plan.aliases[each].name for each in sorted((near, alias)))
-            fixed = " and ".join(vertex_demands(plan, asked, vertex))
-            at = vertex_name(plan, plan.vertices[vertex]) + (f" where {fixed}" if fixed else "")
-            return f"{names} have rows for it, but no two of them meet at {at}"
+            rows = "row of the view" if plan.is_inner else "row that has both"
+            return f"{brief(show(one))} and {brief(show(other))} are equal in every {rows}"
+        case Apart() | Lacking() | Barred() | Extended():
+            return hop_text(plan, asked, found)
         case Untrue(test, false, null):
             if not aliases_of(test):
                 return f"{brief(show(test))} in no row of the view"
@@ -133,6 +159,29 @@ def reason(plan: Plan, asked: Asked, found: Break) -> str:
             return "no group shows this row; the view does not show by what it groups"
         case Equal():
             return "the view has an equal row, but not this one: -0.0 and 0.0 are two values"
+
+
+def hop_text(plan: Plan, asked: Asked, found: Hop) -> str:
+    """Return why no path goes on from one alias to another."""
+    fixed = " and ".join(vertex_demands(plan, asked, found.vertex))
+    at = vertex_name(plan, plan.vertices[found.vertex]) + (f" where {fixed}" if fixed else "")
+    near, alias = plan.aliases[found.near].name, plan.aliases[found.alias].name
+    match found:
+        case Apart():
+            names = " and ".join(plan.aliases[i].name for i in sorted((found.near, found.alias)))
+            return f"{names} have rows for it, but no two of them meet at {at}"
+        case Lacking():
+            return f"{near} has rows for it, but none of them meets a row of {alias} at {at}"
+        case Barred():
+            return f"{alias} has rows at {at}, where none may be: {rows_text(plan, found)}"
+        case Extended():
+            return f"{alias} has rows at {at}, where the row has NULLs: {rows_text(plan, found)}"
+
+
+def rows_text(plan: Plan, found: Barred | Extended) -> str:
+    """Write what an alias keeps of rows."""
+    kept = columns_kept(plan, found.alias, found.rows)
+    return ", ".join(f"({values_text(each)})" for each in kept)
 
 
 def values_text(values: Mapping[str, object]) -> str:
@@ -166,9 +215,9 @@ def not_null(plan: Plan, asked: Asked, alias: AliasPlan) -> Iterator[str]:
     """Yield what of an alias' keys may be NULL in a base row, unless the row fixes its value."""
     known = known_keys(plan, asked)
     schema = plan.definition.tables[alias.table].schema
-    for vertex, members in zip(alias.vertices, alias.keys, strict=True):
+    for vertex, members, lone in zip(alias.vertices, alias.keys, alias.lone, strict=True):
         for position, member in enumerate(map(bare, members)):
-            if (vertex, position) not in known and may_be_null(member, schema):
+            if not lone and (vertex, position) not in known and may_be_null(member, schema):
                 yield f"{show(member)} IS NOT NULL"
 
 

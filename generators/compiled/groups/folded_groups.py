@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from joingraph.expressions.texts import take_rows
-from joingraph.generators.compiled.net import as_it_is
 from joingraph.generators.compiled.groups.group_diffs import are_alike
 from joingraph.generators.compiled.groups.group_table import GroupTable, Some
+from joingraph.generators.compiled.net import as_it_is
 from joingraph.graph.compiled.memory.leases import leased
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.view_diffs.view_diff import CODES, DiffRows, Fold, beside, consolidated

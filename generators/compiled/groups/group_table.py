@@ -27,8 +27,8 @@ from joingraph.expressions.words import Word, normal, to_words
 from joingraph.expressions.words import from_words as words_to_arrow
 from joingraph.generators.compiled.groups.bag_lists import BagLists
 from joingraph.generators.compiled.groups.bag_results import BagRows
-from joingraph.generators.compiled.reads.find_values import find_in
 from joingraph.generators.compiled.groups.group_sums import GroupSums, number
+from joingraph.generators.compiled.reads.find_values import find_in
 from joingraph.generators.groups import At, Groups, Shown, Values, surviving
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups.bag_layout import BagLayout, changes, kept_of, words_back

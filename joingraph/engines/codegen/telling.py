@@ -44,8 +44,8 @@ from joingraph.graph.compiled.fields import (
 )
 from joingraph.graph.compiled.groups.group_layout import GroupLayout
 from joingraph.graph.compiled.layout import Link, Seat
-from joingraph.plan.keys.distinct import is_told_once
 from joingraph.plan.groups.messages import Term
+from joingraph.plan.keys.distinct import is_told_once
 
 
 def write_telling(groups: GroupLayout, lookahead: int, alias: int) -> str:

@@ -18,8 +18,8 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from joingraph.engines.compiled.engine import CompiledEngine
-from joingraph.engines.compiled.groups.telling import TellingEngine
 from joingraph.engines.compiled.groups.absorbing import AbsorbingEngine
+from joingraph.engines.compiled.groups.telling import TellingEngine
 from joingraph.engines.compiled.maintain import run
 from joingraph.graph.compiled.machine.kernel import SHARED
 from joingraph.graph.compiled.machine.stamps import stamp_of

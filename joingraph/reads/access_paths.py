@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from joingraph.expressions.order import comparables
+from joingraph.expressions.strict import nulling
 from joingraph.expressions.tree import Call, Expression, Literal, aliases_of
 from joingraph.expressions.words import Word, normal, to_words
 from joingraph.plan.classes import bare

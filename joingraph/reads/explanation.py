@@ -62,7 +62,7 @@ def lines(plan: Plan, reading: Reading, way: Way | GroupsWay) -> Iterator[str]:
     for test in tests:
         yield f"         where {show(test)}"
     yield from step_lines(plan, steps)
-    if not isinstance(way, AllGroups) and plan.aliases[way.alias].presence != ALWAYS:
+    if not isinstance(way, GroupsByKey | AllGroups) and plan.aliases[way.alias].presence != ALWAYS:
         for vertex, alias in plan.optional_ways(way.alias):
             yield f"also     from values of v{vertex} without {plan.aliases[alias].name}"
     if reading.order:

@@ -8,15 +8,17 @@ calls of few rows, own kernels) is done by these.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
 from joingraph.common.errors import DiffError
 from joingraph.engines.compiled.batches import Run
 from joingraph.engines.compiled.engine import CompiledEngine
+from joingraph.engines.plain import ReferenceEngine
 from joingraph.expressions.tree import Expression
 from joingraph.generators.compiled.reads.reading import count_where
+from joingraph.graph.blocks import Part
 from joingraph.graph.compiled.fields import NULL_WORD
 from joingraph.plan.model import Plan
 from joingraph.reads.requests import Reading, Touched
@@ -67,7 +69,18 @@ class OuterEngine(CompiledEngine):
         return rows, True, applied.refused
 
     def why_not(self, asked: Asked) -> list[Break]:
-        """Refuse: what breaks paths that others look for is not told yet."""
-        raise DiffError(
-            "why_not(row) is for views of inner joins; why(row) tells whether it is there"
-        )
+        """Find where the paths of a row break that the view does not have, in a plain copy."""
+        copy = ReferenceEngine(self.plan, "exact")
+        copy.restore(Dumped((each.name, b"".join(each.pieces)) for each in self.dump()))
+        return copy.why_not(asked)
+
+
+class Dumped(dict[str, memoryview]):
+    """The rows of a graph as blocks in memory."""
+
+    def __init__(self, blocks: Iterable[tuple[str, bytes]]) -> None:
+        super().__init__((name, memoryview(content)) for name, content in blocks)
+
+    def arrays(self, stamp: str) -> Mapping[str, Part]:
+        """Return no memory: rows are enough."""
+        return {}

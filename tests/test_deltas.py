@@ -258,7 +258,7 @@ def test_deltas_of_much_text_are_written_in_parts(monkeypatch: pytest.MonkeyPatc
 
 
 def test_deltas_come_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("joingraph.engines.compiled.groups.grouped.NOTES", 3)
+    monkeypatch.setattr("joingraph.engines.compiled.groups.telling.NOTES", 3)
     for seed in range(100, 112):
         check_case(seed, "compiled")
 

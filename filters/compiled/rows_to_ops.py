@@ -165,7 +165,8 @@ class Feeder:
         self.nulls.note(alias, columns[keys:])
         lone = self.lone[alias]
         found = rows_of_words(columns, length, self.interner, keys=keys, lone=lone)
-        return set_apart(found, self.layout.aliases[alias].apart)
+        layout = self.layout.aliases[alias]
+        return set_apart(found, layout.full, layout.apart)
 
     def side_of(self, alias: AliasPlan, table: pa.Table) -> Side:
         """Do so with rows whose text fits one array a column."""

@@ -198,9 +198,13 @@ class GroupingEngine:
         """Apply a batch; give its deltas."""
         deltas, groups = self.deltas, self.groups if self.keep_groups else None
         applied = self.rows.apply(entries, skip=skip, generate=True)
-        found = deltas.of(applied.changes.table)
+        found = self.deltas_of(applied.changes.table, deltas)
         self._absorbed_by(groups, applied.changes)
         return found, applied.refused
+
+    def deltas_of(self, changes: pa.Table, maker: DeltaMaker) -> Deltas:
+        """Return the deltas of the rows of a join's view diff."""
+        return maker.of(changes)
 
     def factorise(
         self, entries: Sequence[Entry], *, skip: bool
@@ -237,7 +241,7 @@ class GroupingEngine:
         groups = self.groups if generate and self.keep_groups else None
         changes = self.rows.expire(conditions, generate=generate)
         assert isinstance(changes, DiffRows), "rows that are joined are no groups"
-        found = None if deltas is None else deltas.of(changes.table)
+        found = None if deltas is None else self.deltas_of(changes.table, deltas)
         rows, _ = self._absorbed_by(groups, changes)
         return rows if found is None else found
 

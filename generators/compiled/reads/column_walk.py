@@ -33,6 +33,7 @@ from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.layout import Layout, Seat
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.memory.state import GraphMemory
+from joingraph.graph.compiled.values.columns import set_together
 from joingraph.graph.compiled.values.string_pool import Interner
 from joingraph.graph.compiled.values.words import from_words
 from joingraph.plan.kept_columns import kept_parts
@@ -364,8 +365,15 @@ class Walker:
 
     def key_columns(self, piece: Piece, vertex: int) -> list[pa.Array]:
         """Return the values that paths have at a vertex, by class."""
-        records, types = self.records_at(piece, vertex), self.plan.vertices[vertex].types
-        return list(self.columns(types, list(records.T), nulls=not self.plan.is_inner))
+        types = self.plan.vertices[vertex].types
+        words = self.records_at(piece, vertex)[:, : sum(map(words_of, types))]
+        if self.plan.is_inner:
+            return list(self.columns(types, list(words.T), nulls=False))
+        words[piece.values[vertex] < 0] = f.NULL_WORD
+        seats = self.layout.vertices[vertex].seats
+        apart = (self.layout.aliases[seat.alias].apart_at(vertex) for seat in seats)
+        words = set_together(words, [place for places in apart for place in places])
+        return list(self.columns(types, list(words.T), nulls=True))
 
     def projected_columns(self, piece: Piece, alias: int) -> list[pa.Array]:
         """Return what an alias projects on paths."""

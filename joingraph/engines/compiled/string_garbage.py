@@ -19,7 +19,7 @@ import numpy as np
 from joingraph.expressions.texts import is_text
 from joingraph.expressions.types import words_of
 from joingraph.generators.compiled.reads.starts import Starts
-from joingraph.graph.compiled.fields import A_ROWS, NULL_WORD
+from joingraph.graph.compiled.fields import A_ROWS
 from joingraph.graph.compiled.sorted_index import SortedIndex
 from joingraph.graph.compiled.values import string_pool
 from joingraph.plan.model import AliasPlan, Plan
@@ -56,7 +56,7 @@ class Sweeper:
         for alias, places in self.places.items():
             for piece in self.starts.everyone(alias):
                 ids = self.starts.walker.row_words(piece, alias)[:, places]
-                mark[ids[ids != NULL_WORD]] = True
+                mark[ids[ids >= 0]] = True
         self.interner.keep(mark)
         self.kept_bytes = int(self.interner.state[string_pool.TOP])
 

@@ -77,7 +77,14 @@ class AliasLayout:
     is_numbered: bool = False  # each row also has the number of its group, behind its own words
     is_silent: bool = False  # its rows are asked for, and not shown
     lone: frozenset[int] = frozenset()  # key words that tell NULL, where it may be
-    apart: frozenset[int] = frozenset()  # of these, where another alias' NULL is the usual word
+    full: frozenset[int] = frozenset()  # of these, where another alias' NULL may be, too
+    apart: frozenset[int] = frozenset()  # of these, where NULL is another word
+
+    def apart_at(self, vertex: int) -> list[int]:
+        """List the key words of a vertex in which NULL is another word."""
+        (first,) = (link.key for link in self.links if link.vertex == vertex)
+        others = [link.key for link in self.links if link.key > first]
+        return [at - first for at in self.apart if first <= at < min(others, default=self.keys)]
 
     @property
     def width(self) -> int:
@@ -206,13 +213,15 @@ class Forms:
         stride = 1 + len(links) + projected + is_numbered
         own = self.plan.aliases[alias]
         words = (self.kinds[alias], tuple(links), place, projected, stride, is_numbered)
-        lone, apart = set[int](), set[int]()
+        lone, full, apart = set[int](), set[int](), set[int]()
         for link, is_lone in zip(links, own.lone, strict=False):
             at = self.plan.vertices[link.vertex]
             ends = accumulate(map(words_of, at.types)) if is_lone else ()
             lone |= (found := {link.key + end - 1 for end in ends})
-            apart |= found if at.seat(alias) > 0 and set(at.modes) == {"opt"} else set()
-        return AliasLayout(*words, own.is_silent, frozenset(lone), frozenset(apart))
+            if set(at.modes) == {"opt"}:
+                full |= found
+                apart |= found if at.seat(alias) > 0 else set()
+        return AliasLayout(*words, own.is_silent, *map(frozenset, (lone, full, apart)))
 
 
 def with_room(seats: list[Seat], place: int, stride: int) -> tuple[Seat, ...]:

@@ -89,16 +89,20 @@ class AbsorbedGroups(GroupTable):
 
     def absorbed(self, changes: pa.Table) -> tuple[DiffRows, Fold]:
         """Add the rows of the join's view diff; give the groups' view diff, and what folds it."""
-        width = changes.num_columns - len(META)
-        times, diffs = signed_counts(changes, width), changes.column(width + 2).to_numpy()
         lists = BagLists(self.memory, self.interner)
-        parts = self.tell(changes.select(range(width)), diffs, times, lists)
+        parts = self.told(changes, lists)
         table = GroupTable(self.definition, self.memory, self.interner, lists)
         noted = GroupDiffs(table, parts)
         if not noted.always_answer:
             assert noted.each, "rows are made now, as they may fail"
         end_batch(self.memory.gd)
         return noted.changes(), noted.net
+
+    def told(self, changes: pa.Table, lists: BagLists) -> list[Paths]:
+        """Tell of the rows of a join's view diff; gives the notes of groups, block by block."""
+        width = changes.num_columns - len(META)
+        times, diffs = signed_counts(changes, width), changes.column(width + 2).to_numpy()
+        return self.tell(changes.select(range(width)), diffs, times, lists)
 
     def take_back(self, changes: pa.Table) -> None:
         """Take back the rows of the join's view diff that were absorbed, the last one first."""

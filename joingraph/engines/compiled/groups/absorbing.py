@@ -9,14 +9,21 @@ is. Where a sum may need more bits than are kept, the plain groups take over.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+
+import pyarrow as pa
 
 from joingraph.engines.compiled.groups.absorbed_groups import AbsorbedGroups, OutgrownError
 from joingraph.engines.contract import Engine
 from joingraph.engines.grouping import GroupingEngine, Known
 from joingraph.expressions.tree import Expression
+from joingraph.generators.compiled.groups.bag_lists import BagLists
+from joingraph.generators.compiled.groups.group_deltas import deltas_of
+from joingraph.generators.deltas import DeltaMaker
 from joingraph.graph.compiled.groups.windows import Windows
 from joingraph.plan.groups.joined_rows import JoinedPlan
 from joingraph.sql.definition import Definition
+from joingraph.view_diffs.deltas import Deltas
 from joingraph.view_diffs.view_diff import DiffRows, Fold
 
 
@@ -65,6 +72,15 @@ class AbsorbingEngine(GroupingEngine):
                 self._absorbed = None
             groups = self.made_groups()  # of all rows, also of those that came with this batch
             groups.take_back(changes.table)
+
+    def deltas_of(self, changes: pa.Table, maker: DeltaMaker) -> Deltas:
+        """Return the deltas of the rows of a join's view diff: what they make of no groups."""
+        nothing = self.new_groups()
+        if isinstance(nothing, AbsorbedGroups):
+            with suppress(OutgrownError):
+                lists = BagLists(nothing.memory, nothing.interner)
+                return deltas_of(nothing, nothing.told(changes, lists), maker)
+        return super().deltas_of(changes, maker)
 
     def keep(self) -> None:
         """Keep what was done so far: `undo` does not reach behind it."""

@@ -55,12 +55,13 @@ def rows_of_words(
     return matrix
 
 
-def set_apart(rows: Words, places: Iterable[int]) -> Words:
+def set_apart(rows: Words, full: Iterable[int], apart: Iterable[int]) -> Words:
     """Let NULL be another word in some key columns: of two aliases that meet, in one's."""
-    for place in places:
-        column = rows[:, place]
-        if (column == OTHER_NULL).any():
+    for place in full:
+        if (rows[:, place] == OTHER_NULL).any():
             raise null_word_taken(pa.int64())
+    for place in apart:
+        column = rows[:, place]
         column[column == NULL_WORD] = OTHER_NULL
     return rows
 

@@ -142,7 +142,7 @@ class Interner(RecordTable):
     def lengths(self, ids: Words) -> Words:
         """Return the lengths in bytes of the strings that ids name; 0 for NULL."""
         entries = self.area.regions[0].words
-        return np.where(ids == f.NULL_WORD, 0, entries[2 * np.maximum(ids, 0) + 1])
+        return np.where(ids < 0, 0, entries[2 * np.maximum(ids, 0) + 1])
 
     def array(self, ids: Words, kind: pa.DataType) -> pa.Array:
         """Make an Arrow array of the strings that ids name, a wide one if they need that."""

@@ -278,3 +278,8 @@ def test_a_batch_interrupted_at_any_step_leaves_bags_before_or_after(
         assert len(graph.insert("t", [(0, 1, 5, "c")])) == 2
         at += 43
     assert seen == {0, 1}
+
+
+def test_explain_names_the_values_in_bags() -> None:
+    sql = "SELECT r.n, COUNT(DISTINCT t.a) AS c FROM t JOIN r ON t.a = r.a GROUP BY r.n"
+    assert "bag        of each group's r.a" in jg.View(sql, TABLES, dialect="duckdb").explain()

@@ -11,7 +11,7 @@ from joingraph.expressions.types import sql_name
 from joingraph.plan.groups.messages import Messages, messages_of
 from joingraph.plan.keys.keyed import idiff_lines
 from joingraph.plan.keys.totals import delta_lines
-from joingraph.plan.model import AliasPlan, Nearer, Plan, Vertex
+from joingraph.plan.model import AliasPlan, Nearer, Plan, Slot, Vertex
 from joingraph.sql.definition import Definition, Grouping
 
 PRODUCT = "<>"  # how the empty vertex is written
@@ -80,6 +80,16 @@ def group_lines(plan: Plan, grouping: Grouping | None) -> Iterator[str]:
     for alias in messages.order:
         up, told = messages.tells[alias].up, ", ".join(told_texts(plan, messages, alias))
         yield f"told       {plan.aliases[alias].name} to v{up}: {told}"
+    bags = [[kept_text(plan, each.slot) for each in bag.columns] for bag in messages.bags]
+    for values in dict.fromkeys(", ".join(dict.fromkeys(bag)) for bag in bags):
+        yield f"bag        of each group's {values}"
+
+
+def kept_text(plan: Plan, slot: Slot) -> str:
+    """Write a value that an alias keeps."""
+    alias = plan.aliases[slot.alias]
+    kept = alias.projected if slot.vertex is None else alias.keys[slot.vertex]
+    return show(kept[slot.position])
 
 
 def told_texts(plan: Plan, messages: Messages, alias: int) -> Iterator[str]:

@@ -81,7 +81,7 @@ class GroupLayout:
         """Return the layout of the bags of a best value: the least of their words is the best."""
         return BagLayout(Bag("best", (kept_of(best),), best.condition), 0, self.places)
 
-    @property
+    @cached_property
     def orders_texts(self) -> bool:
         """True if notes and the nodes of bags may name texts that no row has any more."""
         rows = [*map(self.best_row, self.messages.bests), *self.bags]

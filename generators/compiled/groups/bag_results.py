@@ -26,8 +26,9 @@ class BagRows:
     def __init__(self, layout: BagLayout, interner: Interner) -> None:
         self.layout, self.interner = layout, interner
         self.columns = layout.bag.columns
-        told = [(each.argument, at) for at, each in enumerate(self.columns)]
-        self.arguments = [at for argument, at in sorted(e for e in told if e[0] is not None)]
+        columns = enumerate(self.columns)
+        told = {each.argument: at for at, each in columns if each.argument is not None}
+        self.arguments = [told[argument] for argument in sorted(told)]
 
     def best(self, states: Words) -> pa.Array:
         """Return what the first row of each bag shows: its last value."""

@@ -194,5 +194,6 @@ def is_value(kind: str) -> bool:
 def parts_of(bag: Bag) -> Iterator[Part]:
     """Yield what is added over the different rows of a set, as products of kept values."""
     for monomial in bag.monomials:
-        factors = [(bag.columns[each.argument], each.kind) for each in monomial]
-        yield product((column.slot, kind, column.type) for column, kind in factors)
+        kept = [bag.columns[each.argument] for each in monomial]
+        pairs = zip(kept, monomial, strict=True)
+        yield product((column.slot, each.kind, column.type) for column, each in pairs)

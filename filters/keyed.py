@@ -190,7 +190,7 @@ def seen(alias: AliasPlan, net: Net, at: Numbers, wanted: Sequence[Expression]) 
     for piece in texts.pieces(texts.take_rows(net.rows, at[keys])):
         given = BaseColumns(piece)
         numbers = passing(alias.conditions, given, len(piece))
-        joined = [normal(each) for each in computed(meeting(alias), given, numbers)]
+        joined = [normal(each) for each in computed(alias.binding, given, numbers)]
         numbers = numbers[without_null(joined, len(numbers))]
         parts.append(Seen(keys[first + numbers], computed(wanted, given, numbers)))
         first += len(piece)
@@ -198,12 +198,6 @@ def seen(alias: AliasPlan, net: Net, at: Numbers, wanted: Sequence[Expression]) 
         return parts[0]
     values = [texts.joined(each) for each in zip(*(each.values for each in parts), strict=True)]
     return Seen(np.concatenate([each.keys for each in parts]), values)
-
-
-def meeting(alias: AliasPlan) -> list[Expression]:
-    """List the join attributes of an alias of which none may be NULL."""
-    pairs = zip(alias.keys, alias.lone, strict=True)
-    return [each for vertex, is_lone in pairs if not is_lone for each in vertex]
 
 
 def marked(numbers: Numbers, count: int) -> Mask:

@@ -103,17 +103,11 @@ def dropped_by(view: View, old: AliasPlan, new: AliasPlan) -> Iterator[str]:
     for condition in old.conditions:
         if of_alias(condition, new) not in new.conditions:
             yield f"its alias {old.name} has only rows that meet a condition of its own"
-    joined = {bare(each) for each in meeting(new)}
-    for each in meeting(old):
+    joined = {bare(each) for each in new.binding}
+    for each in old.binding:
         column = bare(each)
         if not is_never_null(column, schema) and of_alias(column, new) not in joined:
             yield f"its alias {old.name} has no rows whose join attributes are NULL"
-
-
-def meeting(alias: AliasPlan) -> Iterator[Expression]:
-    """Yield the join attributes of an alias whose rows are dropped where these are NULL."""
-    for key, lone in zip(alias.keys, alias.lone, strict=True):
-        yield from () if lone else key
 
 
 def is_never_null(expression: Expression, schema: pa.Schema) -> bool:

@@ -43,8 +43,9 @@ def takes_all(plan: Plan, alias: AliasPlan, table: str) -> bool:
     if alias.table != table or alias.conditions:
         return False
     schema = plan.definition.tables[table].schema
-    joined = [each for key in alias.keys for each in key]
-    return all(isinstance(each, Column) and not schema.field(each.name).nullable for each in joined)
+    return all(
+        isinstance(each, Column) and not schema.field(each.name).nullable for each in alias.binding
+    )
 
 
 def is_total(plan: Plan, expression: Expression) -> bool:

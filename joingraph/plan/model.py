@@ -78,6 +78,12 @@ class AliasPlan:
     lone: tuple[bool, ...]  # per vertex: a row without partners there counts, so NULL keys do
 
     @property
+    def binding(self) -> tuple[Expression, ...]:
+        """The join attributes of which none may be NULL in a row that counts."""
+        pairs = zip(self.keys, self.lone, strict=True)
+        return tuple(each for key, is_lone in pairs if not is_lone for each in key)
+
+    @property
     def is_silent(self) -> bool:
         """True if its rows are asked for, and not shown."""
         return self.presence == "asked"

@@ -68,7 +68,7 @@ def condition(alias: AliasPlan, never_null: AbstractSet[str]) -> SparkColumn | N
         if made is None:
             return reduce(and_, parts) if parts else None
         parts.append(made)
-    for key in (each for vertex in alias.keys for each in vertex):
+    for key in alias.binding:
         column = innermost(key)
         if column is not None and column.name not in never_null:
             parts.append(F.col(spark_name(column.name)).isNotNull())
@@ -135,7 +135,10 @@ def pruned(view: View) -> View:
 def narrow_table(view: View, table: Table) -> Table:
     """Leave out the columns of a table that a view does not read; its key stays."""
     aliases = {each.name for each in view.definition.aliases if each.table == table.name}
-    read = [*view.definition.conditions, *(each.value for each in view.definition.joined.output)]
+    read = [
+        *view.definition.all_conditions,
+        *(each.value for each in view.definition.joined.output),
+    ]
     names = {each.name for one in read for each in columns_of(one) if each.alias in aliases}
     fields = [field for field in table.schema if field.name in {*names, *table.key}]
     return Table(table.name, pa.schema(fields or [table.schema.field(0)]), table.key)

@@ -20,7 +20,7 @@ already flattened into aliases of their own ("recent.T"), USING and NATURAL into
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -85,6 +85,20 @@ class Probe:
 
 
 Joined: TypeAlias = Leaf | Inner | Outer | Probe
+
+
+def conditions_within(tree: Joined) -> Iterator[Expression]:
+    """Yield the conditions of a join tree, wherever they stand."""
+    match tree:
+        case Leaf():
+            return
+        case Inner(parts, conditions):
+            below = parts
+        case Outer(left, right, conditions) | Probe(_, left, right, conditions):
+            below = (left, right)
+    yield from conditions
+    for part in below:
+        yield from conditions_within(part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +178,12 @@ class Definition:
     def joined(self) -> Definition:
         """The rows that are joined: those that a view groups, or else its own."""
         return self if self.grouping is None else self.grouping.joined
+
+    @property
+    def all_conditions(self) -> tuple[Expression, ...]:
+        """All conditions of ON, WHERE and subqueries, wherever in the joins they stand."""
+        below = () if self.tree is None else conditions_within(self.tree)
+        return (*self.conditions, *below)
 
     def key_columns(self, alias: str, table: str) -> tuple[Column, ...]:
         """Return the columns of a table's declared key as one of its aliases calls them."""

@@ -104,6 +104,30 @@ def test_only_what_a_view_reads_is_read() -> None:
     assert pruned(everything).tables["t"].schema == everything.tables["t"].schema
 
 
+def test_only_what_an_outer_join_or_exists_reads_is_read() -> None:
+    sql = (
+        "SELECT A.id FROM t A LEFT JOIN t B ON A.k = B.x AND B.s = 'a'"
+        " WHERE NOT EXISTS (SELECT 1 FROM t C WHERE C.y = A.k)"
+    )
+    view = pruned(jg.View(sql, tables={"t": DECLARED}))
+    assert view.tables["t"].schema.names == ["id", "k", "x", "s", "y"]
+
+
+def test_rows_that_need_no_partner_are_kept_though_their_key_is_null(
+    frame: Any, table: pa.Table
+) -> None:
+    declared = {"t": DECLARED, "u": DECLARED.replace("TABLE t", "TABLE u")}
+    sql = "SELECT t.id, u.id AS uid FROM t {} JOIN u ON t.y = u.y"
+    known = 360 - table["y"].null_count
+    assert known < 360
+    cases = (("LEFT", 360, known), ("FULL", 360, 360), ("INNER", known, known))
+    for join, t_kept, u_kept in cases:
+        view = jg.View(sql.format(join), tables=declared)
+        found = [wanted([view], view.tables[name]) for name in "tu"]
+        counts = [360 if each is None else frame.filter(each).count() for each in found]
+        assert counts == [t_kept, u_kept]
+
+
 def test_a_name_or_constant_is_never_code(spark: Any) -> None:
     name = "x` OR 1=1 --'\""
     declared = pa.schema([(name, pa.string())])

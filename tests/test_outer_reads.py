@@ -191,3 +191,31 @@ def test_a_stream_tells_what_apply_tells() -> None:
             signs = {"insert": 1, "update_postimage": 1}
             held += sum(signs.get(k, -1) * n for k, n in zip(kinds, counts, strict=True))
     assert held == sum(feed.answer(graph.view).values())
+
+
+@pytest.mark.parametrize("name", ["left", "full", "chain", "full and left"])
+def test_a_read_starts_at_a_side_that_its_condition_asks_for(name: str) -> None:
+    feed = Feed(13)
+    graph = fed(jg.JoinGraph(view_of(name)), feed)
+    graph.index("bi")
+    way = graph.explain(where="bi = 2")
+    assert 'start    b, secondary index "bi", 1 value' in str(way)
+    assert "also" not in str(way)
+    assert rows_of(way.read()) == feed.answer(graph.view, "bi = 2")
+    ordered = graph.explain(where="bi > 0", order_by="bi DESC", limit=3)
+    assert 'start    b, secondary index "bi", a range' in str(ordered)
+    found = ordered.read().read_all().column("bi").to_pylist()
+    right = sorted((row[graph.view.schema.names.index("bi")]
+                    for row in feed.answer(graph.view, "bi > 0").elements()), reverse=True)  # fmt: skip
+    assert found == right[:3]
+    assert "start    b" not in str(graph.explain(where="COALESCE(bi, 2) = 2", order_by="bi"))
+
+
+def test_a_read_that_cannot_be_computed_names_the_rows_that_are_there() -> None:
+    graph = jg.JoinGraph(view_of("full"))
+    graph.load({"a": [(1, 1, 1)], "b": [(1, 1, 5), (2, 2, 0)]})
+    with pytest.raises(jg.DiffError, match=r"division by zero.*the base rows are b \(i = 2"):
+        graph.scan(where="6 DIV bx > 0").read_all()
+    with pytest.raises(jg.DiffError, match=r"division by zero.*base rows are b \(i = 2"):
+        graph.count(where="ai IS NULL AND 6 DIV bx > 0")
+    assert graph.count(where="bx > 0 AND 6 DIV bx > 0") == 1

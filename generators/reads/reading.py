@@ -29,9 +29,8 @@ from joingraph.plan.arrange import (
     paths_program,
     rows_program,
 )
-from joingraph.plan.model import ALWAYS
 from joingraph.plan.program import Program
-from joingraph.reads.access_paths import Way, sorting_alias, starting_in
+from joingraph.reads.access_paths import Way, sorting_alias, standing, starting_in
 from joingraph.reads.requests import Reading, Touched
 from joingraph.reads.row_lookup import Asked
 from joingraph.reads.why import Kept
@@ -86,7 +85,7 @@ def without_start(
     that rows need, or all.
     """
     plan, number = walker.plan, count_from(0)
-    if plan.aliases[start].presence == ALWAYS:
+    if start in standing(plan, reading.conditions):
         return
     first, every = reading.part
     order = tuple(each.value for each in reading.order)
@@ -121,7 +120,8 @@ def count(graph: Graph, look: LookAhead, conditions: tuple[Expression, ...] = ()
     """Count the view's rows that meet conditions, with their multiplicities."""
     reading = Reading(conditions)
     plan = graph.plan
-    way = starting_in(plan, aliases_tied(plan, conditions), best_way(graph, reading))
+    way = best_way(graph, reading)
+    way = starting_in(plan, aliases_tied(plan, conditions), way, conditions)
     program = plan.program(count_program, way.alias, conditions)
     paths = matching(graph, look, reading, way=way, program=program, touched=Touched())
     return sum(path.times for path in paths)

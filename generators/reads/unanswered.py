@@ -34,7 +34,8 @@ def read_unanswered(
 ) -> Unanswered | None:
     """Return a path that meets conditions and has no answer."""
     checks = checks_of(graph.plan, conditions)
-    way = starting_in(graph.plan, checks.readers, best_way(graph, Reading(tuple(conditions))))
+    way = best_way(graph, Reading(tuple(conditions)))
+    way = starting_in(graph.plan, checks.readers, way, conditions)
     steps = (step for group in groups(graph, way) for step in group)
     return find(graph, look, conditions, start=way.alias, steps=steps, is_whole=True)
 

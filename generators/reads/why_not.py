@@ -21,7 +21,6 @@ from dataclasses import replace
 from itertools import islice
 
 from joingraph.expressions.evaluate import evaluate
-from joingraph.expressions.strict import rejected
 from joingraph.expressions.tree import Expression, aliases_of
 from joingraph.expressions.words import Word
 from joingraph.generators.paths import Path, keep_true, output_column
@@ -32,9 +31,9 @@ from joingraph.generators.walk import Walker
 from joingraph.graph.join_graph import Graph, LookAhead
 from joingraph.plan.arrange import paths_program
 from joingraph.plan.kept_columns import is_total, kept_parts
-from joingraph.plan.model import ALWAYS, Plan
+from joingraph.plan.model import Plan
 from joingraph.plan.program import Ask, Enter, Program, Test
-from joingraph.reads.access_paths import Everyone, Way, at_vertices, key_words
+from joingraph.reads.access_paths import Everyone, Way, at_vertices, key_words, starts_of
 from joingraph.reads.row_lookup import Asked, contradictions, known_keys
 from joingraph.reads.why import Kept
 from joingraph.reads.why_not import (
@@ -65,7 +64,7 @@ def why_not(graph: Graph, look: LookAhead, asked: Asked) -> list[Break]:
     if found:
         return found
     keys = key_demands(plan, asked)
-    needed = standing(plan, asked)
+    needed = starts_of(plan, asked.conditions)
     ways = [rarest(graph, alias, asked) for alias in needed]
     programs = [plan.program(paths_program, way.alias, asked.conditions) for way in ways]
     pairs = list(zip(ways, programs, strict=True))
@@ -80,15 +79,6 @@ def why_not(graph: Graph, look: LookAhead, asked: Asked) -> list[Break]:
     if not found and asked.words not in set(view_rows(plan, paths)):
         return [Equal()]
     return found
-
-
-def standing(plan: Plan, asked: Asked) -> list[int]:
-    """Return the aliases that stand in every row, and those that stand in the one asked about."""
-    valued = rejected(asked.conditions)
-    found = [
-        alias.index for alias in plan.aliases if alias.presence == ALWAYS or alias.name in valued
-    ]
-    return found or list(plan.starts)
 
 
 def entering(program: Program, needed: Sequence[int]) -> Program:

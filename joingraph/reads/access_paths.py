@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from joingraph.expressions.order import comparables
-from joingraph.expressions.strict import nulling
+from joingraph.expressions.strict import nulling, rejected
 from joingraph.expressions.tree import Call, Expression, Literal, aliases_of
 from joingraph.expressions.words import Word, normal, to_words
 from joingraph.plan.classes import bare
@@ -92,19 +92,18 @@ def choose(plan: Plan, reading: Reading, indexed: Iterable[str], size: Callable[
     give the order goes first: sorted, its starts give the rows in order, and the walk ends with the
     last row wanted.
     """
-    if plan.aliases[plan.starts[0]].presence != ALWAYS:
-        return Everyone(plan.starts[0])
+    possible = starts_of(plan, reading.conditions)
     outputs = {each.name: each.value for each in plan.definition.output}
     indexes = {column: outputs[column] for column in indexed}
     sorter = sorting_alias(plan, reading)
     seeks: list[Way] = list(at_vertices(plan, reading.conditions))
     seeks += at_indexes(plan, reading, indexes)
-    seeks = [way for way in seeks if way.alias in plan.starts]
+    seeks = [way for way in seeks if way.alias in possible]
     if seeks:
         sorted_ones = [way for way in seeks if way.alias == sorter and reading.limit is not None]
         return min(sorted_ones or seeks, key=size)
     if sorter is None:
-        return min(map(Everyone, plan.starts), key=size)
+        return min(map(Everyone, possible), key=size)
     first = reading.order[0]
     for column, value in indexes.items():
         if value == first.value:
@@ -112,11 +111,29 @@ def choose(plan: Plan, reading: Reading, indexed: Iterable[str], size: Callable[
     return Everyone(sorter)
 
 
-def starting_in(plan: Plan, aliases: Iterable[int], way: Way) -> Way:
+def starting_in(
+    plan: Plan, aliases: Iterable[int], way: Way, conditions: Sequence[Expression] = ()
+) -> Way:
     """Return a full scan of one of some aliases in place of another one: so less is walked."""
     if isinstance(way, Everyone):
-        return Everyone(min((each for each in aliases if each in plan.starts), default=way.alias))
+        possible = starts_of(plan, conditions)
+        return Everyone(min((each for each in aliases if each in possible), default=way.alias))
     return way
+
+
+def standing(plan: Plan, conditions: Sequence[Expression]) -> tuple[int, ...]:
+    """Return the aliases of which each row that meets some conditions has a row."""
+    known = rejected(conditions)
+    return tuple(
+        alias.index
+        for alias in plan.aliases
+        if alias.presence == ALWAYS or (alias.name in known and not alias.is_silent)
+    )
+
+
+def starts_of(plan: Plan, conditions: Sequence[Expression]) -> tuple[int, ...]:
+    """Return the aliases from which a read may start; of a FULL JOIN it may miss rows of others."""
+    return standing(plan, conditions) or plan.starts
 
 
 def sorting_alias(plan: Plan, reading: Reading) -> int | None:
@@ -124,8 +141,8 @@ def sorting_alias(plan: Plan, reading: Reading) -> int | None:
     names = {name for each in reading.order for name in aliases_of(each.value)}
     if len(names) != 1 or not all(is_total(plan, each.value) for each in reading.order):
         return None
-    always = (alias for alias in plan.aliases if alias.presence == ALWAYS)
-    return next((alias.index for alias in always if alias.name in names), None)
+    possible = standing(plan, reading.conditions)
+    return next((each for each in possible if plan.aliases[each].name in names), None)
 
 
 def at_vertices(plan: Plan, conditions: Sequence[Expression]) -> Iterator[AtVertex]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from joingraph.expressions.show import show
 from joingraph.plan.arrange import rows_program
-from joingraph.plan.model import ALWAYS, Plan
+from joingraph.plan.model import Plan
 from joingraph.plan.program import Ask, Enter, Step, Test
 from joingraph.plan.show import vertex_name
 from joingraph.reads.access_paths import (
@@ -24,6 +24,7 @@ from joingraph.reads.access_paths import (
     InOrder,
     Way,
     sorting_alias,
+    standing,
 )
 from joingraph.reads.group_keys import GroupsByKey, GroupsWay
 from joingraph.reads.requests import Reading, Touched
@@ -62,13 +63,19 @@ def lines(plan: Plan, reading: Reading, way: Way | GroupsWay) -> Iterator[str]:
     for test in tests:
         yield f"         where {show(test)}"
     yield from step_lines(plan, steps)
-    if not isinstance(way, GroupsByKey | AllGroups) and plan.aliases[way.alias].presence != ALWAYS:
-        for vertex, alias in plan.optional_ways(way.alias):
-            yield f"also     from values of v{vertex} without {plan.aliases[alias].name}"
+    if not isinstance(way, GroupsByKey | AllGroups):
+        yield from also_lines(plan, reading, way)
     if reading.order:
         yield f"order    {order_text(plan, reading, way)}"
     if reading.limit is not None:
         yield f"limit    {reading.limit}"
+
+
+def also_lines(plan: Plan, reading: Reading, way: Way) -> Iterator[str]:
+    """Yield where else a read starts: where rows may be that the way does not lead to."""
+    if way.alias not in standing(plan, reading.conditions):
+        for vertex, alias in plan.optional_ways(way.alias):
+            yield f"also     from values of v{vertex} without {plan.aliases[alias].name}"
 
 
 def step_lines(plan: Plan, steps: Sequence[Step], head: str = "hop") -> Iterator[str]:

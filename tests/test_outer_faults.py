@@ -53,7 +53,7 @@ FAULTS = (
             "for told in (not flip.is_up, flip.is_up)", "for told in (flip.is_up, flip.is_up)")),
     (50087, Fault("what hangs on a side of FULL meets the other", shape,
             'self.modes.get(alias) == "req"', "alias in self.modes")),
-    (0, Fault("a constant spreads by a missing alias", access_paths,
+    (51145, Fault("a constant spreads by a missing alias", access_paths,
             "if missing.isdisjoint(aliases_of(member))]", "if True]")),
     (50016, Fault("a constant stands where its row is missing", missing,
             "if all(map(_is_null_alone, values.values())):", "if True:")),

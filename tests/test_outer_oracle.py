@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import joingraph as jg
 from tests import first
 from tests.judged import Judged
 from tests.oracle.run_outer import TAKEN, TAKEN_OUTER
@@ -62,3 +63,23 @@ def test_a_load_is_checked_for_answers_beside_a_mark() -> None:
     )
     judged.graph.load({"a": [(1, 1, 1)], "c": [(1, 1, 1)], "b": [(3, 3, 3)]})
     assert judged.graph.to_arrow().to_pylist() == [{"o": 2}]
+
+
+@pytest.mark.parametrize("lookahead", ["none", "local", "global"])
+@pytest.mark.parametrize(
+    ("sql", "named"),
+    [
+        ("SELECT a.x FROM a LEFT JOIN (b JOIN c ON c.k = b.x) ON b.k = a.k", "b"),
+        ("SELECT a.x FROM a JOIN c ON c.k = a.x FULL JOIN b ON b.k = a.k", "a"),
+        (
+            "SELECT a.x FROM a WHERE EXISTS (SELECT 1 FROM b JOIN c ON c.k = b.x WHERE b.k = a.k)",
+            "exists.b",
+        ),
+    ],
+)
+def test_a_look_ahead_that_does_not_know_who_lives_is_refused(
+    lookahead: str, sql: str, named: str
+) -> None:
+    """The first row that sits there may be a dead end: then it is no partner."""
+    with pytest.raises(jg.ViewError, match=f"asks whether {named} has a row there.*choose exact"):
+        Judged(sql, lookahead)

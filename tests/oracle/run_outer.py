@@ -5,7 +5,8 @@ name, and what no judge can compute, is counted. DuckDB and SQLite judge; where 
 both have done wrong, the graph must agree with one of them.
 
 Between batches: what would take one back is foretold, and leaves no trace; i-diffs bring a copy to the view after;
-fanout counts; one graph is read with conditions and asked why; graphs are loaded anew.
+fanout counts; one graph is read with conditions and asked why; graphs are loaded anew, and opened
+again. In the end rows expire.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from __future__ import annotations
 import contextlib
 import re
 import sqlite3
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -24,7 +27,7 @@ from tests.bags import bag
 from tests.oracle.ask import given
 from tests.oracle.case import Batch, Case, Entry, Row
 from tests.oracle.forms_outputs import check_fanout
-from tests.oracle.forms_reading import Reader, check_partitions
+from tests.oracle.forms_reading import Reader, check_partitions, literal
 from tests.oracle.forms_why import absent_rows
 from tests.oracle.judges import Model
 from tests.oracle.run import Disagreement, Runner, agree, check_changes, compare
@@ -130,10 +133,15 @@ class OuterRunner(OuterForms):
     def step(self, number: int, batch: Batch) -> None:
         """Apply the batch to all, foretell its contrary, look at one graph in all ways there are."""
         for graph in self.graphs.values():
+            graph.maintain_only = self.chance(0.05)
             if graph not in self.copies:
                 self.copies[graph] = graph.to_arrow()
         before = self.expected
         super().step(number, batch)
+        for graph in self.graphs.values():
+            if graph.maintain_only:
+                graph.maintain_only = False
+                del self.copies[graph]
         key, other = self.random.choices(list(self.graphs), k=2)
         back = [contrary(each) for each in reversed(batch.entries)]
         self.foretell(
@@ -158,7 +166,7 @@ class OuterRunner(OuterForms):
 
     def see(self, graph: jg.JoinGraph, diff: jg.ViewDiff, where: str) -> None:
         """Apply the i-diffs to a copy of the view."""
-        if graph in self.copies:
+        if graph in self.copies and not graph.maintain_only:
             self.copies[graph] = diff.idiffs().apply_idiffs(self.copies[graph])
             if self.chance(0.2):
                 agree(bag(rows_of(self.copies[graph])), bag(rows_of(graph.to_arrow())),
@@ -183,11 +191,54 @@ class OuterRunner(OuterForms):
             raise Disagreement(f"{where}: {error}") from error
 
     def again(self, key: tuple[str, str]) -> None:
-        """Load a graph anew."""
+        """Load a graph anew; some are written to a folder, and opened again."""
         self.copies.pop(self.graphs[key], None)
-        self.graphs[key] = self.make(*key, "skip" if key[1] == self.skips else "error")
-        self.graphs[key].load(self.present())
-        compare(self.graphs[key], self.expected, f"{', look-ahead '.join(key)}, loaded anew")
+        on_missing = "skip" if key[1] == self.skips else "error"
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "graph" if self.chance(0.3) else None
+            graph = self.make(*key, on_missing, path)
+            graph.load(self.present())
+            if path is not None:
+                graph.close()
+                with jg.open(path) as opened:
+                    compare(opened, self.expected, f"{', look-ahead '.join(key)}, opened again")
+                graph = self.make(*key, on_missing)
+                graph.load(self.present())
+        self.graphs[key] = graph
+        compare(graph, self.expected, f"{', look-ahead '.join(key)}, loaded anew")
+
+    def run(self) -> None:
+        """Run the case; let rows expire then."""
+        super().run()
+        if self.chance(0.3):
+            self.expire(*self.random.choice(list(self.graphs.items())))
+
+    def expire(self, key: tuple[str, str], graph: jg.JoinGraph) -> None:
+        """Delete the rows of a table with some value, if the graph can tell which they are."""
+        name = self.random.choice(list(self.present()))
+        rows = self.present()[name]
+        plain = [
+            at for at, each in enumerate(self.model.tables[name].columns) if each.kind.constants
+        ]
+        if not rows or not plain:
+            return
+        at, row = self.random.choice(plain), self.random.choice(rows)
+        column = self.model.tables[name].columns[at]
+        where = f"{column.name} IS NULL"
+        if row[at] is not None:
+            where = f"{column.name} = {literal(graph, row[at], column.kind)}"
+        try:
+            changes = graph.expire(name, where).rows()
+        except jg.JoinGraphError:
+            self.inputs["expire refused"] += 1
+            return
+        gone = tuple(each for each in rows if repr(each[at]) == repr(row[at]))
+        before = self.expected
+        self.model.apply([Entry("delete", name, gone)])
+        where = f"{', look-ahead '.join(key)}, expired {name} where {where}"
+        check_changes(changes, before, self.model.view(), where)
+        compare(graph, self.model.view(), where)
+        self.inputs["expired"] += 1
 
 
 class OuterGroupsRunner(OuterForms, GroupsRunner):

@@ -13,7 +13,7 @@ from tests.oracle.search import search
 
 @pytest.mark.parametrize("seed", first(1, range(0, 2000, 25)))
 def test_random_views_of_outer_joins_agree_with_a_recomputation(seed: int) -> None:
-    """Most of them must be taken, and not be of inner joins alone; else the search is of nothing."""
+    """Most are taken and have outer joins, EXISTS or IN; else the search is of nothing."""
     found = search(range(seed, seed + 25), only="outer")
     assert not found.failures, "\n\n".join(found.failures[:3])
     taken, outer = (found.inputs[name] for name in (TAKEN, TAKEN_OUTER))

@@ -172,8 +172,8 @@ class OuterDraw:
             other = self.question(sight) if self.chance(0.4) else condition(self.random, sight)
             found.append(made(form, self.question(sight), other))
         if self.chance(0.03):
-            found.append(made("CASE WHEN {} THEN {} ELSE {} END", self.question(sight),
-                              condition(self.random, sight), condition(self.random, sight)))  # fmt: skip
+            parts = self.question(sight), *(condition(self.random, sight) for _ in range(2))
+            found.append(made("CASE WHEN {} THEN {} ELSE {} END", *parts))
         self.random.shuffle(found)
         return [each for each in found if each is not None]
 

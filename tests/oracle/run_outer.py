@@ -4,9 +4,9 @@ The plain form runs in every look-ahead mode that it takes the view in; what joi
 name, and what no judge can compute, is counted. DuckDB and SQLite judge; where they differ, which
 both have done wrong, the graph must agree with one of them.
 
-Between batches: what would take one back is foretold, and leaves no trace; i-diffs bring a copy to the view after;
-fanout counts; one graph is read with conditions and asked why; graphs are loaded anew, and opened
-again. In the end rows expire.
+Between batches: what would take one back is foretold, and leaves no trace; i-diffs bring a copy to
+the view after; fanout counts; one graph is read with conditions and asked why; graphs are loaded
+anew, and opened again. In the end rows expire.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class OuterForms(Runner):
     ) -> None:
         inputs = Counter[str]() if inputs is None else inputs
         try:
-            super().__init__(case, together=together, inputs=inputs)
+            super().__init__(case, inputs=inputs)  # no graph of such a view walks in all modes
         except (jg.ViewError, duckdb.Error) as error:
             inputs[reason(error)] += 1
             raise Unjudged from error
@@ -131,7 +131,7 @@ class OuterRunner(OuterForms):
         self.reader = Reader(self.graphs["reference", "exact"], self.random)
 
     def step(self, number: int, batch: Batch) -> None:
-        """Apply the batch to all, foretell its contrary, look at one graph in all ways there are."""
+        """Apply the batch to all, foretell its contrary, look at one graph in all ways."""
         for graph in self.graphs.values():
             graph.maintain_only = self.chance(0.05)
             if graph not in self.copies:
@@ -154,7 +154,7 @@ class OuterRunner(OuterForms):
     def foretell(
         self, graph: jg.JoinGraph, entries: Sequence[Entry], after: Counter[str], where: str
     ) -> None:
-        """Foretell what would take a batch back: it leads to the view before, and leaves no trace."""
+        """Foretell what takes a batch back: it leads to the view before, and leaves no trace."""
         (batch,) = given(self.random, self.model.tables, entries, "tuples")
         counted, changes = graph.fanout(batch), graph.what_if(batch).rows()
         check_changes(changes, self.expected, after, f"{where}, foretold")

@@ -1,14 +1,14 @@
 """What published rules for view diffs get wrong of groups and joins, right here; by document.
 
-        rule as printed                                     held by
-E-I2    COUNT adds 1 for a delete; no births, no deaths     test_a_count_goes_down_by_a_delete
-E-I3    AVG joins the changes of COUNT and SUM              test_an_average_changes_with_its_sum
-E-I4    diffs commute by whole rows                         test_idiffs_lead_to_the_view_in_any_order
-E-I5    a delta reads the value that is already new         test_a_sum_changes_by_the_difference
-E-I6    an update of a join's column passes as an update    test_an_update_of_a_join_column
-E-F1    a join with groups for a nested subquery            test_a_business_without_reviews_has_a_row
-E-F7    one changed row a group and batch                   test_two_rows_of_a_group_change_at_once
-E-F8    no births and deaths, no rows without partners      test_groups_live_by_rows_without_partners
+      rule as printed                                 held by
+E-I2  COUNT adds 1 for a delete; no births, deaths    test_a_count_goes_down_by_a_delete
+E-I3  AVG joins the changes of COUNT and SUM          test_an_average_changes_with_its_sum
+E-I4  diffs commute by whole rows                     test_idiffs_lead_to_the_view_in_any_order
+E-I5  a delta reads the value that is already new     test_a_sum_changes_by_the_difference
+E-I6  an update of a join's column passes as it is    test_an_update_of_a_join_column
+E-F1  a join and groups for a nested subquery         test_a_business_without_reviews_has_a_row
+E-F7  one changed row a group and batch               test_two_rows_of_a_group_change_at_once
+E-F8  no births, deaths, rows without partners        test_groups_live_by_rows_without_partners
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def test_a_sum_changes_by_the_difference() -> None:
 
 
 def test_an_update_of_a_join_column() -> None:
-    """E-I6: it is a delete and an insert for the joins it leaves and enters; of others an update."""
+    """E-I6: a delete and an insert for the joins it leaves and enters; else an update."""
     judged = Judged("SELECT a.k, b.y FROM a LEFT JOIN b ON a.x = b.x")
     judged.apply(("insert", "a", [(1, 1, 0), (2, 2, 0)]), ("insert", "b", [(1, 1, 5)]))
     found = judged.apply(("update", "b", [(1, 1, 5)], [(1, 2, 5)]))

@@ -111,7 +111,7 @@ class Linker:
         """Tell the others of the first row at a value."""
         seats = self.layout.vertices[vertex].seats
         if self.kept and any(s.kind >= EDGE and s.alias != self.number for s in seats):
-            self.say(f"if {was} == 0:", f"    spread(st, vertex_{vertex}, r{vertex}, ad, 1)")
+            self.say(f"if {was} == 0:", f"    spread(st, ld(ad, A_LINKS), r{vertex}, ad, 1)")
             self.say("    settle(st)")
 
     def edge(self) -> None:

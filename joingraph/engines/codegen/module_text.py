@@ -4,6 +4,7 @@ docstring | HEAD | PATHS, INSERTS or AHEADS | the lines that paths.py writes
 """
 
 IMPORTS = """from joingraph.graph.compiled.fields import (
+    A_LINKS,
     A_RECORDS,
     A_ROWS,
     AHEAD,

@@ -13,6 +13,7 @@ import pytest
 import joingraph as jg
 from joingraph.plan.keys.distinct import are_told_apart
 from joingraph.view_diffs.idiffs_sql import idiffs_sql
+from tests import ENGINES
 from tests.outer import VIEWS, Feed, Row, rows_of, table_of, view_of
 
 SHOWN = [
@@ -27,11 +28,12 @@ def lines_of(name: str) -> list[str]:
     return [line.strip() for line in text[text.index("i-diffs\n") :].splitlines()[1:] if line]
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", SHOWN)
 @pytest.mark.parametrize("form", ["rows", "idiffs"])
-def test_idiffs_bring_copies_up_to_date(name: str, form: str) -> None:
+def test_idiffs_bring_copies_up_to_date(name: str, form: str, engine: str) -> None:
     view, feed = view_of(name), Feed(sum(map(ord, name + form)))
-    graph = jg.JoinGraph(view)
+    graph = jg.JoinGraph(view, engine=engine)
     copy = graph.to_arrow()
     lite, duck, statements = sqlite3.connect(":memory:"), duckdb.connect(), duckdb.connect()
     for connection in (lite, duck, statements):
@@ -53,8 +55,11 @@ def test_idiffs_bring_copies_up_to_date(name: str, form: str) -> None:
         connection.close()
 
 
-def test_a_side_that_may_be_missing_is_named_and_its_last_row_leaves_rows_of_nulls() -> None:
-    graph = jg.JoinGraph(view_of("left"))
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_side_that_may_be_missing_is_named_and_its_last_row_leaves_rows_of_nulls(
+    engine: str,
+) -> None:
+    graph = jg.JoinGraph(view_of("left"), engine=engine)
     graph.load({"a": [(1, 1, 1)], "b": [(5, 1, 3)]})
     idiffs = graph.apply([("delete", "b", (5, 1, 3))], form="idiffs").idiffs()
     delete, insert = idiffs.parts
@@ -75,7 +80,8 @@ def test_an_alias_that_is_asked_for_names_no_row_and_keeps_none_from_being_named
     ]
 
 
-def test_a_key_is_not_had_from_the_other_side_of_an_outer_join() -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_key_is_not_had_from_the_other_side_of_an_outer_join(engine: str) -> None:
     shown = "SELECT b.i AS bi, a.x FROM a {} JOIN b ON a.i = b.i"
     assert lines_of(shown.format("LEFT"))[0] == "a  rows, since the view does not output a.i"
     assert lines_of(shown.format("INNER"))[0].startswith("a  delete by (bi)")
@@ -93,10 +99,11 @@ def test_rows_are_not_told_apart_by_a_key_beyond_an_outer_join() -> None:
     assert are_told_apart(view_of("semi").plan)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", ["left", "self, anti", "full and left"])
-def test_idiffs_by_keys_alone_do_as_whole_rows_do(name: str) -> None:
+def test_idiffs_by_keys_alone_do_as_whole_rows_do(name: str, engine: str) -> None:
     view, feed = view_of(name), Feed(11)
-    graph = jg.JoinGraph(view, key_index=list(view.tables))
+    graph = jg.JoinGraph(view, key_index=list(view.tables), engine=engine)
     copy = table_of(Counter[Row](), view)
     for batch in feed.batches(view, 25):
         by_key: list[Any] = [

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
+from tests import ENGINES
 from tests.outer import VIEWS, Feed, Row, fold, rows_of, view_of
 
 SOME = [
@@ -35,10 +36,11 @@ def fed(graph: jg.JoinGraph, feed: Feed) -> jg.JoinGraph:
     return graph
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", SOME)
-def test_conditions_are_asked_with_indexes_in_parts_and_counted(name: str) -> None:
+def test_conditions_are_asked_with_indexes_in_parts_and_counted(name: str, engine: str) -> None:
     feed = Feed(5)
-    graph = fed(jg.JoinGraph(view_of(name)), feed)
+    graph = fed(jg.JoinGraph(view_of(name), engine=engine), feed)
     for column in graph.view.schema.names if name != "mark" else ["i"]:
         if "COALESCE" not in VIEWS[name]:
             graph.index(column)
@@ -50,10 +52,11 @@ def test_conditions_are_asked_with_indexes_in_parts_and_counted(name: str) -> No
         assert sum(parts, Counter[Row]()) == right, where
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", SOME)
-def test_rows_come_in_order_and_as_many_as_wanted(name: str) -> None:
+def test_rows_come_in_order_and_as_many_as_wanted(name: str, engine: str) -> None:
     feed = Feed(6)
-    graph = fed(jg.JoinGraph(view_of(name)), feed)
+    graph = fed(jg.JoinGraph(view_of(name), engine=engine), feed)
     right = feed.answer(graph.view)
     for at, column in enumerate(graph.view.schema.names):
         for direction in ("ASC", "DESC"):
@@ -65,15 +68,17 @@ def test_rows_come_in_order_and_as_many_as_wanted(name: str) -> None:
             assert found == (values[:nulls] + rest)[:4], order
 
 
-def test_a_constant_beside_an_outer_join_says_nothing_of_the_other_side() -> None:
-    graph = jg.JoinGraph(view_of("left, null safe and computed"))
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_constant_beside_an_outer_join_says_nothing_of_the_other_side(engine: str) -> None:
+    graph = jg.JoinGraph(view_of("left, null safe and computed"), engine=engine)
     graph.load({"a": [(1, 5, 0)], "b": [(1, 7, 0)]})
     assert graph.count(where="y = 0") == 1
     assert rows_of(graph.scan(where="y = 0")) == {(1, 0, None): 1}
 
 
-def test_a_mark_can_be_sorted_by_and_not_indexed() -> None:
-    graph = jg.JoinGraph(view_of("mark"))
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_mark_can_be_sorted_by_and_not_indexed(engine: str) -> None:
+    graph = jg.JoinGraph(view_of("mark"), engine=engine)
     graph.load({"a": [(1, 1, 0), (2, 2, 0)], "b": [(1, 1, 0)]})
     rows = graph.scan(order_by=["has", "i"]).read_all()
     assert rows.column("has").to_pylist() == [False, True]
@@ -81,10 +86,11 @@ def test_a_mark_can_be_sorted_by_and_not_indexed() -> None:
         graph.index("has")
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", SOME)
-def test_what_if_and_fanout_foretell_a_batch(name: str) -> None:
+def test_what_if_and_fanout_foretell_a_batch(name: str, engine: str) -> None:
     feed = Feed(7)
-    graph = jg.JoinGraph(view_of(name))
+    graph = jg.JoinGraph(view_of(name), engine=engine)
     for batch in feed.batches(graph.view, 14):
         rows, is_exact = graph.fanout(batch)
         foretold = Counter(map(str, graph.what_if(batch).changes().to_pylist()))
@@ -94,8 +100,9 @@ def test_what_if_and_fanout_foretell_a_batch(name: str) -> None:
         assert made == rows if is_exact else made <= rows
 
 
-def test_a_bound_of_view_diffs_counts_rows_of_nulls() -> None:
-    graph = jg.JoinGraph(view_of("left"))
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_bound_of_view_diffs_counts_rows_of_nulls(engine: str) -> None:
+    graph = jg.JoinGraph(view_of("left"), engine=engine)
     graph.load({"a": [(i, 1, 0) for i in range(10)]})
     graph.max_view_diffs = 19
     with pytest.raises(jg.LimitError):
@@ -104,11 +111,14 @@ def test_a_bound_of_view_diffs_counts_rows_of_nulls() -> None:
     graph.apply([("insert", "b", (1, 1, 0))])
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", SOME)
 @pytest.mark.parametrize("where", ["k = 2", "k IS NULL", "x > 0"])
-def test_expired_rows_go_whether_they_are_shown_or_asked_for(name: str, where: str) -> None:
+def test_expired_rows_go_whether_they_are_shown_or_asked_for(
+    name: str, where: str, engine: str
+) -> None:
     feed = Feed(8)
-    graph = fed(jg.JoinGraph(view_of(name)), feed)
+    graph = fed(jg.JoinGraph(view_of(name), engine=engine), feed)
     for table in graph.view.tables:
         held = feed.answer(graph.view)
         try:
@@ -122,20 +132,22 @@ def test_expired_rows_go_whether_they_are_shown_or_asked_for(name: str, where: s
         graph.check()
 
 
-def test_rows_expire_that_have_no_partner() -> None:
-    graph = jg.JoinGraph(view_of("left by two columns"))
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rows_expire_that_have_no_partner(engine: str) -> None:
+    graph = jg.JoinGraph(view_of("left by two columns"), engine=engine)
     graph.load({"a": [(1, 5, 0)], "b": [(1, 5, 6), (2, 5, 5)]})
     graph.expire("b", "k = 5")
     assert graph.stats()["aliases"]["b"]["rows"] == 0
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", list(VIEWS))
 @pytest.mark.parametrize("has_snapshot", [True, False])
 def test_a_folder_that_is_opened_again_goes_on(
-    name: str, has_snapshot: bool, tmp_path: Path
+    name: str, has_snapshot: bool, tmp_path: Path, engine: str
 ) -> None:
     feed, path = Feed(9), tmp_path / "graph"
-    graph = fed(jg.JoinGraph(view_of(name), path=path), feed)
+    graph = fed(jg.JoinGraph(view_of(name), path=path, engine=engine), feed)
     if has_snapshot:
         graph.snapshot()
     graph.close()
@@ -168,9 +180,10 @@ def test_a_graph_made_anew_after_an_interrupt_tells_no_flip_twice(
     assert held == rows_of(graph.scan())
 
 
-def test_a_subscriber_gets_what_happens_to_rows_of_nulls(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_subscriber_gets_what_happens_to_rows_of_nulls(tmp_path: Path, engine: str) -> None:
     feed = Feed(10)
-    graph = jg.JoinGraph(view_of("full and left"), path=tmp_path / "graph")
+    graph = jg.JoinGraph(view_of("full and left"), path=tmp_path / "graph", engine=engine)
     told = graph.subscribe("reader")
     held = Counter[Row]()
     for batch in feed.batches(graph.view, 10):
@@ -181,9 +194,10 @@ def test_a_subscriber_gets_what_happens_to_rows_of_nulls(tmp_path: Path) -> None
     graph.close()
 
 
-def test_a_stream_tells_what_apply_tells() -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_stream_tells_what_apply_tells(engine: str) -> None:
     feed = Feed(12)
-    graph = jg.JoinGraph(view_of("left, few columns"))
+    graph = jg.JoinGraph(view_of("left, few columns"), engine=engine)
     held = 0
     for batch in feed.batches(graph.view, 10):
         for block in graph.stream(batch):
@@ -193,10 +207,11 @@ def test_a_stream_tells_what_apply_tells() -> None:
     assert held == sum(feed.answer(graph.view).values())
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", ["left", "full", "chain", "full and left"])
-def test_a_read_starts_at_a_side_that_its_condition_asks_for(name: str) -> None:
+def test_a_read_starts_at_a_side_that_its_condition_asks_for(name: str, engine: str) -> None:
     feed = Feed(13)
-    graph = fed(jg.JoinGraph(view_of(name)), feed)
+    graph = fed(jg.JoinGraph(view_of(name), engine=engine), feed)
     graph.index("bi")
     way = graph.explain(where="bi = 2")
     assert 'start    b, secondary index "bi", 1 value' in str(way)
@@ -211,11 +226,21 @@ def test_a_read_starts_at_a_side_that_its_condition_asks_for(name: str) -> None:
     assert "start    b" not in str(graph.explain(where="COALESCE(bi, 2) = 2", order_by="bi"))
 
 
-def test_a_read_that_cannot_be_computed_names_the_rows_that_are_there() -> None:
-    graph = jg.JoinGraph(view_of("full"))
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_read_that_cannot_be_computed_names_the_rows_that_are_there(engine: str) -> None:
+    graph = jg.JoinGraph(view_of("full"), engine=engine)
     graph.load({"a": [(1, 1, 1)], "b": [(1, 1, 5), (2, 2, 0)]})
     with pytest.raises(jg.DiffError, match=r"division by zero.*the base rows are b \(i = 2"):
         graph.scan(where="6 DIV bx > 0").read_all()
     with pytest.raises(jg.DiffError, match=r"division by zero.*base rows are b \(i = 2"):
         graph.count(where="ai IS NULL AND 6 DIV bx > 0")
     assert graph.count(where="bx > 0 AND 6 DIV bx > 0") == 1
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_constants_that_a_missing_side_has_lead_nowhere_else(engine: str) -> None:
+    sql = "SELECT a.i, COALESCE(b.k, 0) AS y, b.k IS NULL AS n FROM a LEFT JOIN b ON a.k <=> b.k"
+    graph = jg.JoinGraph(view_of(sql), engine=engine)
+    graph.load({"a": [(1, 5, 0)], "b": [(1, 7, 0)]})
+    assert graph.count(where="y = 0 AND n = TRUE") == 1
+    assert graph.why_not((1, 0, True)) == []

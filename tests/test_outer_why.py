@@ -7,21 +7,23 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 import joingraph as jg
+from tests import ENGINES
 from tests.outer import VIEWS, Feed, Row, view_of
 
 Rows = Mapping[str, Sequence[Row]]
 
 
-def loaded(name: str, rows: Rows) -> jg.JoinGraph:
-    graph = jg.JoinGraph(view_of(name))
+def loaded(name: str, rows: Rows, engine: str) -> jg.JoinGraph:
+    graph = jg.JoinGraph(view_of(name), engine=engine)
     graph.load({table: list(each) for table, each in rows.items()})
     return graph
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", list(VIEWS))
-def test_each_row_has_its_paths_and_other_rows_have_breaks(name: str) -> None:
+def test_each_row_has_its_paths_and_other_rows_have_breaks(name: str, engine: str) -> None:
     view, feed = view_of(name), Feed(31)
-    graph = jg.JoinGraph(view)
+    graph = jg.JoinGraph(view, engine=engine)
     for batch in feed.batches(view, 12):
         graph.apply(batch)
     right = feed.answer(view)
@@ -36,9 +38,10 @@ def test_each_row_has_its_paths_and_other_rows_have_breaks(name: str) -> None:
         assert str(graph.why_not(row))
 
 
-def test_a_path_shows_which_side_is_missing() -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_path_shows_which_side_is_missing(engine: str) -> None:
     rows: Rows = {"a": [(1, 1, 0), (3, None, 0)], "b": [(1, 1, 2)], "c": []}
-    graph = loaded("chain", rows)
+    graph = loaded("chain", rows, engine)
     (path,) = graph.why((1, 1, None, None))
     assert path == {"a": {"i": 1, "k": 1}, "b": {"i": 1, "k": 1, "x": 2}}
     assert path.times == 1
@@ -56,6 +59,7 @@ def test_a_path_shows_which_side_is_missing() -> None:
     )
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     ("name", "row", "shown"),
     [
@@ -66,8 +70,8 @@ def test_a_path_shows_which_side_is_missing() -> None:
         ("mark", (2, False), "a (i = 2, k = 2)\n└─ {2} ─ no row of exists.b"),
     ],
 )
-def test_a_path_shows_what_was_asked_for(name: str, row: Row, shown: str) -> None:
-    graph = loaded(name, {"a": [(1, 1, 0), (2, 2, 0)], "b": [(1, 1, 0), (5, 7, 0)]})
+def test_a_path_shows_what_was_asked_for(name: str, row: Row, shown: str, engine: str) -> None:
+    graph = loaded(name, {"a": [(1, 1, 0), (2, 2, 0)], "b": [(1, 1, 0), (5, 7, 0)]}, engine)
     assert str(graph.why(row)) == shown
 
 
@@ -109,8 +113,9 @@ BREAKS: list[tuple[str, Row, Rows, tuple[str, ...], str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("name", "row", "rows", "aliases", "reason"), BREAKS)
 def test_a_break_says_what_is_missing_or_in_the_way(
-    name: str, row: Row, rows: Rows, aliases: tuple[str, ...], reason: str
+    name: str, row: Row, rows: Rows, aliases: tuple[str, ...], reason: str, engine: str
 ) -> None:
-    assert loaded(name, rows).why_not(row) == [(aliases, reason)]
+    assert loaded(name, rows, engine).why_not(row) == [(aliases, reason)]

@@ -197,7 +197,7 @@ def spread(plan: Plan, facts: Facts) -> Facts:
 
     A missing alias equals none that it could meet: nothing is known of it, or by it.
     """
-    known = dict(facts)
+    known = dict(telling(plan, facts))
     missing = {alias.name for alias in plan.aliases if alias.presence != ALWAYS}
     classes = [
         [member for member in members if missing.isdisjoint(aliases_of(member))]

@@ -93,10 +93,10 @@ def known_keys(plan: Plan, asked: Asked) -> dict[tuple[int, int], Literal]:
     """Find which values of keys a row fixes: by vertex, and by class there."""
     facts = spread(plan, facts_of(asked.conditions))
     return {
-        (vertex.index, position): facts[member][0]
+        (vertex.index, position): facts[known[0]][0]
         for vertex in plan.vertices
-        for position, (member, *_) in enumerate(vertex.members)
-        if member in facts
+        for position, members in enumerate(vertex.members)
+        if (known := [member for member in members if member in facts])
     }
 
 

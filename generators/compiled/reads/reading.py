@@ -31,8 +31,7 @@ from joingraph.plan.arrange import (
     paths_program,
     rows_program,
 )
-from joingraph.plan.model import ALWAYS
-from joingraph.reads.access_paths import sorting_alias, starting_in
+from joingraph.reads.access_paths import sorting_alias, standing, starting_in
 from joingraph.reads.requests import Reading, Touched
 from joingraph.reads.row_lookup import Asked
 from joingraph.reads.why import Kept
@@ -96,7 +95,7 @@ def batches(walker: Walker, piece: Piece) -> Iterator[pa.RecordBatch]:
 def count_where(starts: Starts, conditions: tuple[Expression, ...]) -> int:
     """Count the view's rows that meet conditions; only what they tie together is walked."""
     plan, reading = starts.plan, Reading(conditions)
-    way = starting_in(plan, aliases_tied(plan, conditions), starts.best_way(reading))
+    way = starting_in(plan, aliases_tied(plan, conditions), starts.best_way(reading), conditions)
     program = plan.program(count_program, way.alias, conditions)
     begun = starts.pieces(reading, way, program.tests, Touched())
     pieces = Walk(starts.walker).walk(begun, program.steps)
@@ -105,18 +104,27 @@ def count_where(starts: Starts, conditions: tuple[Expression, ...]) -> int:
 
 
 def without_start(
-    starts: Starts, reading: Reading, start: int, *, has_all: bool = False
+    starts: Starts,
+    reading: Reading,
+    start: int,
+    *,
+    unasked: Sequence[Expression] = (),
+    has_all: bool = False,
 ) -> Iterator[Piece]:
-    """Yield the paths on which the alias is missing where reads start (FULL JOIN)."""
+    """Yield the paths on which the alias is missing where reads start (FULL JOIN).
+
+    Of the predicates that come behind all else some may be left unasked; paths have the aliases
+    that rows need, or all.
+    """
     plan, walker, passed = starts.plan, starts.walker, 0
-    if plan.aliases[start].presence == ALWAYS:
+    if start in standing(plan, reading.conditions):
         return
     first, every = reading.part
     order = tuple(each.value for each in reading.order)
     for vertex, leading in plan.optional_ways(start):
         program = around_program(
             plan, vertex, leading, conditions=reading.conditions, order=order, has_all=has_all
-        )
+        ).without(unasked)
         records, seats = walker.records(vertex), walker.layout.vertices[vertex].seats
         (live,) = (each.live for each in seats if each.alias == leading)
         someone = np.any([records[:, each.length] & f.LENGTH for each in seats], axis=0)

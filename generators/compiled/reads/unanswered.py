@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
 from joingraph.expressions.tree import Expression
 from joingraph.generators.compiled.reads.column_walk import Piece, Walker
-from joingraph.generators.compiled.reads.reading import kept
+from joingraph.generators.compiled.reads.reading import kept, without_start
 from joingraph.generators.compiled.reads.starts import Starts
 from joingraph.generators.compiled.reads.walk import Walk
 from joingraph.graph.compiled import fields as f
@@ -31,9 +32,10 @@ from joingraph.reads.unanswered import (
 
 def read_unanswered(starts: Starts, conditions: Sequence[Expression]) -> Unanswered | None:
     """Return a path that meets conditions and has no answer."""
-    checks = checks_of(starts.plan, conditions)
-    way = starting_in(starts.plan, checks.readers, starts.best_way(Reading(tuple(conditions))))
-    return find(starts.walker, conditions, way.alias, starts.group(way))
+    checks, reading = checks_of(starts.plan, conditions), Reading(tuple(conditions))
+    way = starting_in(starts.plan, checks.readers, starts.best_way(reading), conditions)
+    others = without_start(starts, reading, way.alias, unasked=checks.tests)
+    return find(starts.walker, conditions, way.alias, starts.group(way), others=others)
 
 
 def new_unanswered(
@@ -41,11 +43,14 @@ def new_unanswered(
 ) -> Unanswered | None:
     """Return a path through new rows that has no answer.
 
-    All rows of a `fresh` alias are new, and every complete path has one of them.
+    All rows of a `fresh` alias are new, and every complete path has one of them. Beside outer joins
+    and EXISTS, new rows make paths that they are not on: all paths are looked at.
     """
     walker, checks = starts.walker, checks_of(starts.plan, ())
     if not checks.tests and not checks.values:
         return None
+    if not starts.plan.is_inner:
+        return read_unanswered(starts, ())
     aliases = range(len(starts.plan.aliases))
     if not all(walker.memory.alias(alias)[f.A_ROWS] for alias in aliases):
         return None
@@ -63,20 +68,26 @@ def begun(walker: Walker, alias: int, matrices: Iterable[Words]) -> Iterator[Pie
 
 
 def find(
-    walker: Walker, conditions: Sequence[Expression], start: int, pieces: Iterable[Piece]
+    walker: Walker,
+    conditions: Sequence[Expression],
+    start: int,
+    pieces: Iterable[Piece],
+    *,
+    others: Iterable[Piece] = (),
 ) -> Unanswered | None:
-    """Return the first path from some rows of an alias that has no answer."""
+    """Return the first path from some rows of an alias, or of others, that has no answer."""
     plan = walker.plan
     checks = checks_of(plan, conditions)
     program = unchecked_program(plan, start, conditions, checks)
     passed = (walker.passing(piece, program.tests) for piece in pieces)
-    for whole in Walk(walker).walk(passed, program.steps):
+    for whole in chain(Walk(walker).walk(passed, program.steps), others):
         found = first_unanswered(len(whole), partial(check, walker, checks, whole))
         if found:
             row, error = found
             path = whole.take(np.array([row]))
-            path = replace(path, counts=dict.fromkeys(program.entered, path.times))
-            rows = {alias: next(kept(walker, path, alias)) for alias in program.entered}
+            if not walker.folds:
+                path = replace(path, counts=dict.fromkeys(program.entered, path.times))
+            rows = {alias: next(kept(walker, path, alias)) for alias in path.counts}
             there = {alias: each for alias, each in rows.items() if each is not None}
             return Unanswered.of(plan, there, error)
     return None

@@ -107,7 +107,7 @@ class CompiledEngine(Indexed):
                 self._note(feed.ops, feed.matrices)
             self.release()
         work.noted = ALL if self.has_indexes else NOTHING
-        if check and (found := new_unanswered(self.starts, new, work.fresh)):
+        if check and (found := new_unanswered(self.naming_starts, new, work.fresh)):
             raise refused_load(self.plan, entries, found)
         work.is_whole = True
 
@@ -350,9 +350,14 @@ class CompiledEngine(Indexed):
         """Choose where a read starts."""
         return self.starts.best_way(reading)
 
+    @property
+    def naming_starts(self) -> Starts:
+        """The starts of walks that name rows: beside outer joins, those that tell missing ones."""
+        return self.starts if self.plan.is_inner else self.folding_starts
+
     def unanswered(self, conditions: Sequence[Expression]) -> Unanswered | None:
         """Return a complete path that meets conditions and on which the view has no answer."""
-        return read_unanswered(self.starts, conditions)
+        return read_unanswered(self.naming_starts, conditions)
 
     def why(self, asked: Asked) -> list[tuple[Kept | None, ...]]:
         """Find the complete paths behind a row of the view: what each alias keeps on it."""

@@ -26,7 +26,7 @@ Paths = Iterable[Path]
 class Walker:
     """Walks one graph by one program, until the graph changes; sums are remembered as long.
 
-    One that `tries_all` goes into dead ends, too: whether an alias is missing it knows all the same.
+    One that `tries_all` goes into dead ends, too; it knows all the same which aliases are missing.
 
     sums    (alias, value where it is entered) -> what the side sums up to
     """

@@ -6,6 +6,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -71,7 +72,7 @@ VIEWS = {
 }  # fmt: skip
 
 Row = tuple[int | None, ...]
-Batch = list[tuple[object, ...]]
+Batch = list[tuple[Any, ...]]
 
 
 def view_of(name: str) -> jg.View:

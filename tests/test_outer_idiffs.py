@@ -1,4 +1,4 @@
-"""I-diffs of views with outer joins, EXISTS and IN: who is named, and copies that they keep right."""
+"""I-diffs of views with outer joins, EXISTS and IN: who is named; copies that they keep right."""
 
 from __future__ import annotations
 

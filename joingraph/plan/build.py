@@ -12,7 +12,7 @@ from joingraph.expressions.tree import Call, Expression, Literal, aliases_of
 from joingraph.plan.classes import cast_to, class_type, sort_conditions
 from joingraph.plan.join_tree import Bundle, make_tree
 from joingraph.plan.kept_columns import key_slot
-from joingraph.plan.model import ALWAYS, BLIND, WANTED, AliasPlan, Plan, Slot, Vertex
+from joingraph.plan.model import ALWAYS, BLIND, WANTED, AliasPlan, Mode, Plan, Slot, Vertex
 from joingraph.plan.outer.missing import null_answer
 from joingraph.plan.outer.shape import Shape, outer_shape
 from joingraph.sql.definition import Alias, Definition
@@ -46,7 +46,7 @@ def vertex_of(index: int, bundle: Bundle) -> Vertex:
     """Return the vertex of a bundle: its place in the plan, and the type of each of its classes."""
     types = tuple(class_type(members.values()) for members in bundle.classes)
     members = tuple(tuple(members[alias] for alias in bundle.aliases) for members in bundle.classes)
-    modes = tuple(bundle.modes.get(alias, "req") for alias in bundle.aliases)
+    modes: tuple[Mode, ...] = tuple(bundle.modes.get(alias, "req") for alias in bundle.aliases)
     return Vertex(index, bundle.aliases, tuple(kind for kind in types if kind), members, modes)
 
 

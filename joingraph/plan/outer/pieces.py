@@ -209,6 +209,8 @@ class Hanging:
                 for left, right in ((one, other), (other, one)):
                     if used(left) <= self.left.visible and used(right) <= self.right.visible:
                         return bare(left), bare(right)
+            case _:
+                pass
         raise ViewError(
             f"{show(condition)}: of the conditions by which an outer join, EXISTS or IN tie both"
             " sides, equalities of one table of each are taken; keep a view of the pairs, and join"

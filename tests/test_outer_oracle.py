@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import joingraph as jg
-from tests import first
+from tests import ENGINES, first
 from tests.judged import Judged
 from tests.oracle.run_outer import TAKEN, TAKEN_OUTER
 from tests.oracle.search import search
@@ -83,3 +83,16 @@ def test_a_look_ahead_that_does_not_know_who_lives_is_refused(
     """The first row that sits there may be a dead end: then it is no partner."""
     with pytest.raises(jg.ViewError, match=f"asks whether {named} has a row there.*choose exact"):
         Judged(sql, lookahead)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", ["INTEGER", "VARCHAR"])
+def test_rows_of_either_side_of_a_full_join_expire_by_a_key_of_null(engine: str, kind: str) -> None:
+    """The NULL of one side is another word than that of the other, so that they do not meet."""
+    tables = {name: f"CREATE TABLE {name} (k {kind}, x INTEGER)" for name in "ab"}
+    view = jg.View("SELECT a.x, b.x AS y FROM a FULL JOIN b ON a.k = b.k", tables=tables)
+    graph = jg.JoinGraph(view, engine=engine)
+    graph.load({"a": [(None, 1)], "b": [(None, 2)]})
+    assert graph.expire("b", "k IS NULL").rows() == [("delete", (None, 2), 1)]
+    assert graph.expire("a", "k IS NULL").rows() == [("delete", (1, None), 1)]
+    graph.check()

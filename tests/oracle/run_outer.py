@@ -185,8 +185,7 @@ class OuterRunner(OuterForms):
                 check_paths(graph, self.random.choice(rows), rows)
             for row in absent_rows(rows, self.random, 1) if self.chance(0.3) else ():
                 assert graph.why(row) == [], f"why {row}, which is not there"
-                if graph.view.plan.is_inner:
-                    assert str(graph.why_not(row)), f"no reason why not {row}"
+                assert str(graph.why_not(row)), f"no reason why not {row}"
         except AssertionError as error:
             raise Disagreement(f"{where}: {error}") from error
 
@@ -250,7 +249,7 @@ def check_paths(graph: jg.JoinGraph, row: Row, rows: Sequence[Row]) -> None:
     paths = graph.why(row)
     times = bag(rows)[repr(row)]
     assert sum(path.times for path in paths) == times, f"why {row}, there {times} times:\n{paths}"
-    assert str(paths), f"why {row}: nothing is drawn"
+    assert str(paths) and graph.why_not(row) == [], f"why not {row}, which is there"
 
 
 def contrary(entry: Entry) -> Entry:

@@ -340,9 +340,11 @@ class Walker:
         vertex = self.layout.aliases[slot.alias].links[slot.vertex].vertex
         types = self.plan.vertices[vertex].types
         before = sum(map(words_of, types[: slot.position]))
-        records = self.records(vertex)
-        ids = piece.values[vertex]
-        return [records[ids, before + word] for word in range(words_of(types[slot.position]))]
+        end = before + words_of(types[slot.position])
+        words = self.records(vertex)[piece.values[vertex], before:end]
+        apart = self.layout.aliases[slot.alias].apart_at(vertex)
+        words = set_together(words, [at - before for at in apart if before <= at < end])
+        return list(np.ascontiguousarray(words.T))
 
     def computed(self, piece: Piece, wanted: Expression) -> pa.Array:
         """Return a kept value, or compute an expression of several; text may be wide."""

@@ -96,3 +96,14 @@ def test_rows_of_either_side_of_a_full_join_expire_by_a_key_of_null(engine: str,
     assert graph.expire("b", "k IS NULL").rows() == [("delete", (None, 2), 1)]
     assert graph.expire("a", "k IS NULL").rows() == [("delete", (1, None), 1)]
     graph.check()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_reads_of_a_full_join_are_sorted_with_the_rows_of_either_side(engine: str) -> None:
+    """Paths that begin on the far side know no rows of the near one."""
+    tables = {name: f"CREATE TABLE {name} (k INTEGER, x INTEGER)" for name in "ab"}
+    sql = "SELECT b.x, 1 AS one FROM a FULL JOIN b ON a.k = b.k"
+    graph = jg.JoinGraph(jg.View(sql, tables=tables), engine=engine)
+    graph.load({"a": [(1, 1)], "b": [(2, 5), (3, 4)]})
+    read = graph.explain(order_by=["x"]).read().read_all()
+    assert read.column("x").to_pylist() == [None, 4, 5]

@@ -78,24 +78,25 @@ class Entered(NamedTuple):
 
 
 def joined(pieces: Sequence[Piece]) -> Piece:
-    """Put pieces that have come equally far one behind the other; there is at least one."""
+    """Put pieces one behind the other, with what all of them have; there is at least one."""
     first = pieces[0]
     if len(pieces) == 1:
         return first
+    values, projected, counts = (
+        set[int].intersection(*map(set, maps))
+        for maps in zip(*((p.values, p.projected, p.counts) for p in pieces), strict=True)
+    )
     return Piece(
-        {
-            vertex: np.concatenate([each.values[vertex] for each in pieces])
-            for vertex in first.values
-        },
+        {at: np.concatenate([each.values[at] for each in pieces]) for at in values},
         {
             alias: [
                 np.concatenate([each.projected[alias][word] for each in pieces])
-                for word in range(len(words))
+                for word in range(len(first.projected[alias]))
             ]
-            for alias, words in first.projected.items()
+            for alias in projected
         },
         np.concatenate([each.times for each in pieces]),
-        {alias: np.concatenate([each.counts[alias] for each in pieces]) for alias in first.counts},
+        {alias: np.concatenate([each.counts[alias] for each in pieces]) for alias in counts},
     )
 
 

@@ -107,3 +107,15 @@ def test_reads_of_a_full_join_are_sorted_with_the_rows_of_either_side(engine: st
     graph.load({"a": [(1, 1)], "b": [(2, 5), (3, 4)]})
     read = graph.explain(order_by=["x"]).read().read_all()
     assert read.column("x").to_pylist() == [None, 4, 5]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_fanout_is_a_bound_where_a_value_of_an_optional_side_is_computed(engine: str) -> None:
+    """The value that is kept changes, and what is shown of it does not."""
+    tables = {name: f"CREATE TABLE {name} (k INTEGER, x INTEGER)" for name in "ab"}
+    sql = "SELECT b.x IS NULL AS none FROM a FULL JOIN b ON a.k = b.k"
+    graph = jg.JoinGraph(jg.View(sql, tables=tables), engine=engine)
+    graph.load({"a": [(1, 1)], "b": [(1, 5)]})
+    update = [("update", "b", [(1, 5)], [(1, 6)])]
+    rows, is_exact = graph.fanout(update)
+    assert graph.what_if(update).rows() == [] and (rows == 0 or not is_exact)

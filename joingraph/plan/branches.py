@@ -132,10 +132,10 @@ def columns_of(plan: Plan, alias: int) -> tuple[int, ...]:
 
 
 def tying(plan: Plan) -> Iterator[Expression]:
-    """Yield what is computed of several aliases."""
+    """Yield what is computed on paths: of several aliases, or of one that may be missing."""
     yield from plan.residuals
     for each in plan.definition.output:
-        if len(aliases_of(each.value)) > 1:
+        if aliases_of(each.value) and each.value not in plan.slots:
             yield each.value
 
 

@@ -92,7 +92,9 @@ def read_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--together", action="store_true", help="all look-ahead modes on one graph: faster"
     )
-    parser.add_argument("--only", choices=ONLY, help="only views of rows, or only views that group")
+    parser.add_argument(
+        "--only", choices=ONLY, help="only views of rows, that group, or of outer joins"
+    )
     parser.add_argument(
         "--forms", action="store_true", help="every form of view diffs, and every way of reading"
     )

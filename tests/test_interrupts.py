@@ -13,6 +13,8 @@ from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
+from sqlglot import Dialect
+from sqlglot.errors import TokenError
 
 import joingraph as jg
 from joingraph.api import writes
@@ -318,3 +320,29 @@ def test_a_call_beside_an_open_stream_is_refused_at_once(monkeypatch: pytest.Mon
         with pytest.raises(jg.StoreError, match="a stream of view diffs is open"):
             graph.count()
     collect.assert_not_called()
+
+
+class HandlerError(Exception):
+    """Raised by a caller's signal handler."""
+
+
+def handled(frame: object) -> None:
+    """Be the signal handler of a caller."""
+    raise HandlerError
+
+
+@pytest.mark.parametrize("is_wrapped", [True, False])
+def test_what_a_handler_raises_amid_parsing_is_no_error_of_the_text(
+    monkeypatch: pytest.MonkeyPatch, is_wrapped: bool
+) -> None:
+    def tokenize(dialect: object, sql: str) -> None:
+        try:
+            handled(None)
+        except HandlerError as error:
+            if is_wrapped:
+                raise TokenError("Error tokenizing") from error
+            raise
+
+    monkeypatch.setattr(Dialect, "tokenize", tokenize)
+    with pytest.raises(HandlerError):
+        jg.View("SELECT a FROM t", {"t": "CREATE TABLE t (a INT)"})

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gc
 import re
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import cache
@@ -35,6 +36,9 @@ REREAD_MAX = 10_000  # words read again, besides as many as there are: 0.1 s; fe
 NUMBER_CHARS_MAX = 1_000  # of one number; a DOUBLE written out has up to 770 that count
 LONE = re.compile("[\ud800-\udfff]")
 _INTERVAL = re.compile(r"\s*-?[0-9.]+\s*([a-zA-Z]+\s*)?")
+
+# What has a part in parsing: whatever else raises is a caller's signal handler.
+_PARSING = sys.stdlib_module_names | {"sqlglot", "sqlglotrs", "joingraph"}
 
 _OPENERS = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _STARTS = {
@@ -133,7 +137,8 @@ def binding(sql: object, dialect: str, subject: str = "") -> Generator[None]:
         raise ViewError(f"{subject}{describe(refusal, sql, dialect)}") from None
     except ViewError as error:
         raise ViewError(f"{subject}{error}") from None
-    except (RecursionError, TokenError):  # sqlglot tokenizes as it writes a node, at any depth
+    except (RecursionError, TokenError) as error:  # sqlglot tokenizes as it writes nodes
+        reraise_foreign(error)
         raise ViewError(f"{subject}{too_deep()}") from None
     finally:
         if enabled:
@@ -161,12 +166,29 @@ def _parse(sql: str, dialect: str, part: type[exp.Expr] | None = None) -> list[e
     except ParseError as error:
         raise ViewError(_explain_parse_error(error, sql, dialect)) from None
     except TokenError as error:
+        reraise_foreign(error)
         raise ViewError(_explain_token_error(error, sql, dialect)) from None
     except RecursionError:
         raise too_deep() from None
     except (SqlglotError, ValueError, TypeError, AttributeError, LookupError) as error:
         # sqlglot meets some malformed statements with errors of Python's own.
+        reraise_foreign(error)
         raise ViewError(f"not {dialect} SQL: {printable(str(error))}") from None
+
+
+def reraise_foreign(error: BaseException) -> None:
+    """Raise what a signal handler of the caller raised meanwhile, of whatever class that is.
+
+    sqlglot wraps all that is raised while it reads words.
+    """
+    told = error.__cause__ or error
+    trace = told.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    module = trace.tb_frame.f_globals.get("__name__", "") if trace is not None else ""
+    package = str(module).split(".", maxsplit=1)[0]
+    if package and package not in _PARSING:
+        raise told
 
 
 @cache

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import joingraph as jg
+from joingraph.cli.transfer import dump, load
 from tests import ENGINES
 from tests.outer import VIEWS, Feed, Row, fold, rows_of, view_of
 
@@ -244,3 +245,17 @@ def test_constants_that_a_missing_side_has_lead_nowhere_else(engine: str) -> Non
     graph.load({"a": [(1, 5, 0)], "b": [(1, 7, 0)]})
     assert graph.count(where="y = 0 AND n = TRUE") == 1
     assert graph.why_not((1, 0, True)) == []
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_portable_files_hold_rows_whose_keys_are_null(name: str, tmp_path: Path) -> None:
+    feed = Feed(14)
+    fed(jg.JoinGraph(view_of(name), path=tmp_path / "graph"), feed).close()
+    dump(tmp_path / "graph", tmp_path / "files")
+    load(tmp_path / "files", tmp_path / "again")
+    with jg.open(tmp_path / "again") as again:
+        held = feed.answer(again.view)
+        assert rows_of(again.scan()) == held
+        for batch in feed.batches(again.view, 6):
+            fold(held, again.apply(batch))
+            assert held == feed.answer(again.view)

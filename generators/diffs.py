@@ -62,16 +62,10 @@ def flipped(graph: Graph, look: LookAhead, flip: Flip) -> Iterator[Effect]:
     alias, mode = at.aliases[flip.seat], at.modes[flip.seat]
     if all(plan.aliases[other].is_silent for other in at.aliases if other != alias):
         return
-    if mode == "mark":
-        before, after = (
-            {rest(path, alias): path for path in around(graph, look, flip, told)}
-            for told in (not flip.is_up, flip.is_up)
-        )
-        yield from paired(before, after)
-        return
-    for path in around(graph, look, flip, None):
-        comes = flip.is_up == (mode == "semi")
-        yield Effect(None, path, path.times) if comes else Effect(path, None, path.times)
+    for told in (True, False) if mode == "mark" else (None,):
+        for path in around(graph, look, flip, told):
+            comes = flip.is_up == (mode == "semi" if told is None else told)
+            yield Effect(None, path, path.times) if comes else Effect(path, None, path.times)
 
 
 def around(graph: Graph, look: LookAhead, flip: Flip, told: bool | None) -> list[Path]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import joingraph as jg
 from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.engines.compiled.mirror import plain_copy
+from joingraph.engines.compiled.outer import OuterEngine
 from joingraph.engines.plain import ReferenceEngine
 from joingraph.expressions.tree import Call, Column, Expression, Literal
 from joingraph.expressions.words import Word, from_words
@@ -33,6 +34,8 @@ def plain_graph(graph: jg.JoinGraph) -> Graph:
     """Give the graph in its plain form."""
     if isinstance(graph.engine, ReferenceEngine):
         return graph.engine.graph
+    if isinstance(graph.engine, OuterEngine):
+        return graph.engine.plain_copy().graph
     assert isinstance(graph.engine, CompiledEngine)
     return plain_copy(graph.engine.folding_starts)
 

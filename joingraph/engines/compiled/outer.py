@@ -70,9 +70,13 @@ class OuterEngine(CompiledEngine):
 
     def why_not(self, asked: Asked) -> list[Break]:
         """Find where the paths of a row break that the view does not have, in a plain copy."""
+        return self.plain_copy().why_not(asked)
+
+    def plain_copy(self) -> ReferenceEngine:
+        """Return the same graph in plain objects."""
         copy = ReferenceEngine(self.plan, "exact")
         copy.restore(Dumped((each.name, b"".join(each.pieces)) for each in self.dump()))
-        return copy.why_not(asked)
+        return copy
 
 
 class Dumped(dict[str, memoryview]):

@@ -20,7 +20,8 @@ import pyarrow as pa
 
 from joingraph.expressions import texts
 from joingraph.expressions.tree import Expression
-from joingraph.generators.compiled.reads.column_walk import Piece, Walker, joined, steps_of
+from joingraph.generators.compiled.reads.column_walk import Walker, steps_of
+from joingraph.generators.compiled.reads.pieces import Piece, joined
 from joingraph.generators.compiled.reads.walk import Walk
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.fields import MOVE, O_ALIAS, O_DIFF, O_KIND

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from joingraph.generators.compiled.reads.column_walk import Piece, Walker
+from joingraph.generators.compiled.reads.column_walk import Walker
+from joingraph.generators.compiled.reads.pieces import Piece
 from joingraph.generators.compiled.reads.walk import Walk
 from joingraph.generators.compiled.whole_numbers import Numbers, multiplied
 from joingraph.graph.compiled.fields import MOVE, O_ALIAS, O_DIFF, O_KIND

@@ -12,8 +12,8 @@ adds values, of more where these are floats: insert and delete cancel exactly.
 
 A row of a root that is an alias has the number of its group, found when the row is linked.
 
-In: an alias' descriptor and a row whose vertex values are bound; plan/groups/messages.py says who tells
-whom, graph/compiled/groups/group_memory.py where that lies.
+In: an alias' descriptor and a row whose vertex values are bound; plan/groups/messages.py says who
+tells whom, graph/compiled/groups/group_memory.py where that lies.
 """
 
 from __future__ import annotations

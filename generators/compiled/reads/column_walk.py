@@ -14,10 +14,9 @@ lie there one by one; a walk that folds makes one path of them. Batches go anoth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +28,7 @@ from joingraph.expressions.texts import is_text
 from joingraph.expressions.tree import Expression
 from joingraph.expressions.types import words_of
 from joingraph.generators.compiled.reads.find_values import find_ids
+from joingraph.generators.compiled.reads.pieces import Entered, Piece
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.layout import Layout, Seat
 from joingraph.graph.compiled.memory.reserved import Words
@@ -42,62 +42,6 @@ from joingraph.reads.requests import Touched
 
 Marks = npt.NDArray[np.bool_]
 PIECE = 1 << 17  # paths that are made at once
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Paths that have come equally far."""
-
-    values: Mapping[int, Words]
-    projected: Mapping[int, Sequence[Words]]
-    times: Words
-    counts: Mapping[int, Words] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.times)
-
-    def take(self, rows: Words | slice) -> Piece:
-        """Pick paths, some of them perhaps several times."""
-        return Piece(
-            {vertex: ids[rows] for vertex, ids in self.values.items()},
-            {alias: [word[rows] for word in of] for alias, of in self.projected.items()},
-            self.times[rows],
-            {alias: count[rows] for alias, count in self.counts.items()},
-        )
-
-    def weighed(self, alias: int, counts: Words) -> Piece:
-        """Let each path stand for several equal rows of an alias."""
-        return replace(self, times=self.times * counts, counts={**self.counts, alias: counts})
-
-
-class Entered(NamedTuple):
-    """What came of a piece by entering an alias, and which path each of it continues."""
-
-    piece: Piece
-    parents: Words
-
-
-def joined(pieces: Sequence[Piece]) -> Piece:
-    """Put pieces one behind the other, with what all of them have; there is at least one."""
-    first = pieces[0]
-    if len(pieces) == 1:
-        return first
-    values, projected, counts = (
-        set[int].intersection(*map(set, maps))
-        for maps in zip(*((p.values, p.projected, p.counts) for p in pieces), strict=True)
-    )
-    return Piece(
-        {at: np.concatenate([each.values[at] for each in pieces]) for at in values},
-        {
-            alias: [
-                np.concatenate([each.projected[alias][word] for each in pieces])
-                for word in range(len(first.projected[alias]))
-            ]
-            for alias in projected
-        },
-        np.concatenate([each.times for each in pieces]),
-        {alias: np.concatenate([each.counts[alias] for each in pieces]) for alias in counts},
-    )
 
 
 class Walker:

@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 
 from joingraph.expressions.order import Order
 from joingraph.expressions.words import normal
-from joingraph.generators.compiled.reads.column_walk import Piece, Walker
+from joingraph.generators.compiled.reads.column_walk import Walker
+from joingraph.generators.compiled.reads.pieces import Piece
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.values.words import numbers
 

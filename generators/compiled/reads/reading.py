@@ -17,8 +17,9 @@ import pyarrow as pa
 from joingraph.expressions import texts
 from joingraph.expressions.tree import Expression
 from joingraph.expressions.words import Word, to_words, words_of
-from joingraph.generators.compiled.reads.column_walk import Piece, Walker, joined
+from joingraph.generators.compiled.reads.column_walk import Walker
 from joingraph.generators.compiled.reads.order import in_order
+from joingraph.generators.compiled.reads.pieces import Piece, joined
 from joingraph.generators.compiled.reads.starts import Starts
 from joingraph.generators.compiled.reads.walk import Walk
 from joingraph.generators.compiled.whole_numbers import total

@@ -15,9 +15,10 @@ import numpy as np
 from joingraph.expressions.tree import Expression
 from joingraph.expressions.words import Word
 from joingraph.expressions.words import from_words as words_to_arrow
-from joingraph.generators.compiled.reads.column_walk import Piece, Walker, joined
+from joingraph.generators.compiled.reads.column_walk import Walker
 from joingraph.generators.compiled.reads.find_values import find_ids
 from joingraph.generators.compiled.reads.order import in_order
+from joingraph.generators.compiled.reads.pieces import Piece, joined
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.sorted_index import SortedIndex

@@ -13,7 +13,8 @@ from itertools import chain
 import numpy as np
 
 from joingraph.expressions.tree import Expression
-from joingraph.generators.compiled.reads.column_walk import Piece, Walker
+from joingraph.generators.compiled.reads.column_walk import Walker
+from joingraph.generators.compiled.reads.pieces import Piece
 from joingraph.generators.compiled.reads.reading import kept, without_start
 from joingraph.generators.compiled.reads.starts import Starts
 from joingraph.generators.compiled.reads.walk import Walk

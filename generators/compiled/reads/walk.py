@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from joingraph.generators.compiled.reads.column_walk import Piece, Walker
+from joingraph.generators.compiled.reads.column_walk import Walker
+from joingraph.generators.compiled.reads.pieces import Piece
 from joingraph.generators.compiled.whole_numbers import Numbers, added, multiplied, run_totals
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.plan import program

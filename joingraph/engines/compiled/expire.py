@@ -15,7 +15,7 @@ import pyarrow as pa
 from joingraph.expressions.evaluate import holds
 from joingraph.expressions.tree import Column, Expression, columns_of
 from joingraph.filters.compiled.rows_to_ops import Feed, Part
-from joingraph.generators.compiled.reads.column_walk import Piece
+from joingraph.generators.compiled.reads.pieces import Piece
 from joingraph.generators.compiled.reads.starts import Starts
 from joingraph.graph.compiled.fields import DELETE
 from joingraph.graph.compiled.memory.reserved import Words

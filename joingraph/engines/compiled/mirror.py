@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from joingraph.generators.compiled.reads.column_walk import Piece
+from joingraph.generators.compiled.reads.pieces import Piece
 from joingraph.generators.compiled.reads.reading import word_rows
 from joingraph.generators.compiled.reads.starts import Starts
 from joingraph.graph.compiled import fields as f

@@ -15,7 +15,7 @@ import pyarrow as pa
 from joingraph.expressions import texts
 from joingraph.expressions.types import words_of
 from joingraph.filters.compiled.rows_to_ops import Feeder
-from joingraph.generators.compiled.reads.column_walk import Piece
+from joingraph.generators.compiled.reads.pieces import Piece
 from joingraph.generators.compiled.reads.starts import Starts
 from joingraph.graph.blocks import Block
 from joingraph.graph.compiled.memory.reserved import Words

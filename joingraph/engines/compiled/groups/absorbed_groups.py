@@ -4,8 +4,8 @@
     words     | ann | 5 |   +1                          rows of words, told of and forgotten
     groups    ann -> 3 paths, 12                        as messages keep them
 
-The joined rows are those of an alias of a graph that keeps none (plan/groups/joined_rows.py): so what is
-kept, noted and shown of groups is what messages keep, note and show.
+The joined rows are those of an alias of a graph that keeps none (plan/groups/joined_rows.py): so
+what is kept, noted and shown of groups is what messages keep, note and show.
 """
 
 from __future__ import annotations

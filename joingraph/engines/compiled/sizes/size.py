@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from joingraph.engines.compiled.sizes.allotting import untouched_bytes
-from joingraph.generators.compiled.reads.column_walk import Piece, Walker
+from joingraph.generators.compiled.reads.column_walk import Walker
+from joingraph.generators.compiled.reads.pieces import Piece
 from joingraph.generators.compiled.reads.reading import word_rows
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.sorted_index import SortedIndex

@@ -19,11 +19,11 @@ import pyarrow as pa
 
 from joingraph.aggregates.contract import Aggregate
 from joingraph.aggregates.registry import aggregate
-from joingraph.common.errors import DiffError
+from joingraph.common.errors import DiffError, LimitError
 from joingraph.expressions.evaluate import NoAnswer, evaluate, holds
 from joingraph.expressions.python_values import plain_text, python_values
 from joingraph.expressions.texts import Numbers, take_rows, typed
-from joingraph.expressions.tree import Expression, Value
+from joingraph.expressions.tree import Column, Expression, Value
 from joingraph.expressions.types import sql_name
 from joingraph.expressions.words import Word, from_words, normal, to_words, words_of
 from joingraph.generators.group_size import group_bytes
@@ -201,7 +201,7 @@ class Groups:
         for place, words in zip(places, key_columns, strict=False):
             found[place] = from_words(words, place.type)
         for place, column in zip(places[self.grouping.keys :], others, strict=True):
-            found[place] = pa.array(column, place.type)
+            found[place] = one_array(column, place)
         return found
 
     def shown(self, keys: Sequence[Key], values: Sequence[Values]) -> Shown:
@@ -298,6 +298,17 @@ class Groups:
                 diffs.append(each.diff)
         some = take_rows(rows, np.array(picked, np.int64))
         return DiffRows.of(change_table(some, kinds, [1] * len(kinds), diffs))
+
+
+def one_array(values: Sequence[object], of: Column) -> pa.Array:
+    """Return results as one array, or refuse texts that do not fit it."""
+    found = pa.array(values, of.type)
+    if isinstance(found, pa.ChunkedArray):
+        raise LimitError(
+            f"{of.name} of the groups that are told at once has more than 2 GiB of text; apply"
+            " fewer diffs at once"
+        )
+    return found
 
 
 def key_words(column: pa.ChunkedArray) -> list[Word]:

@@ -165,3 +165,19 @@ def test_no_groups_are_kept_and_reads_make_them() -> None:
     assert [each["v"] for each in told] == [5, 5]
     assert graph.scan(where="s = 'p'").read_all().to_pylist() == [{"s": "p", "v": 5}]
     assert graph.stats()["groups"] == 0
+
+
+def test_what_was_only_tried_widens_no_sum() -> None:
+    tables = {
+        "t": "CREATE TABLE t (a INT, b INT, y DOUBLE)",
+        "u": "CREATE TABLE u (b INT, x DOUBLE)",
+    }
+    sql = "SELECT t.a, SUM(u.x) AS s FROM t JOIN u ON t.b = u.b AND t.y < u.x GROUP BY t.a"
+    graph = jg.JoinGraph(jg.View(sql, tables, dialect="duckdb"))
+    graph.load({"t": [(1, 1, 0.1), (2, 1, 0.3)], "u": [(1, 0.7), (1, 1e10)]})
+    for number in range(300):
+        rows = [(3, 1, 0.1 * number + 1e-3)] * (number % 7 + 1)
+        graph.what_if([("insert", "t", rows)])
+    groups = groups_of(graph)
+    assert groups is not None and groups.rows == 4
+    graph.check()

@@ -108,11 +108,12 @@ def check_step(
     rows = made["rows"].rows()
     agree(shift(before, fold(rows)), after, "rows do not lead to the view")
     agree(fold(made["rows"].net()), fold(rows), "net is not rows folded")
+    agree(fold(made["net"].net()), fold(rows), 'form="net" is not rows folded')
     if not is_grouped:
         check_factorised(made["factorised"], rows)
     check_fanout(counted, rows)
     idiffs = made["idiffs"].idiffs()
-    other = random.choice((None, None, *forms))
+    other = random.choice((None, None, *(form for form in forms if form != "net")))
     if other is not None:
         agree(idiffs_bag(made[other].idiffs()), idiffs_bag(idiffs), f"i-diffs made from {other}")
     return idiffs

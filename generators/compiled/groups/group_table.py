@@ -29,7 +29,7 @@ from joingraph.generators.compiled.groups.bag_lists import BagLists
 from joingraph.generators.compiled.groups.bag_results import BagRows
 from joingraph.generators.compiled.groups.group_sums import GroupSums, number
 from joingraph.generators.compiled.reads.find_values import find_in
-from joingraph.generators.groups import At, Groups, Shown, Values, surviving
+from joingraph.generators.groups import At, Groups, Shown, Values, one_array, surviving
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups.bag_layout import BagLayout, changes, kept_of, words_back
 from joingraph.graph.compiled.groups.group_layout import BEST_WORDS
@@ -302,7 +302,7 @@ class GroupTable:
                     state = dict(enumerate(state))
                 (key,) = self.key_words(only(some, np.array([row])))
                 self.plain.result(key, use, aggregate, state)  # raises, with the group's name
-        return pa.array(found, use.type)
+        return one_array(found, use.value)
 
     def key_words(self, some: Some) -> list[tuple[Word, ...]]:
         """Return the keys of groups, by which the plain form knows them."""

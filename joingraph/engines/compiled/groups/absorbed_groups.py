@@ -85,7 +85,9 @@ class AbsorbedGroups(GroupTable):
     def add_rows(self, rows: pa.Table) -> None:
         """Add joined rows, each once."""
         times, diffs = np.ones(len(rows), np.int64), np.zeros(len(rows), np.int64)
-        self.tell(rows, diffs, times, None)
+        matrix = self.rows_of_words(rows)
+        self.check_bits(matrix, times)
+        self.tell(matrix, diffs, times, None)
 
     def absorbed(self, changes: pa.Table) -> tuple[DiffRows, Fold]:
         """Add the rows of the join's view diff; give the groups' view diff, and what folds it."""
@@ -102,25 +104,27 @@ class AbsorbedGroups(GroupTable):
         """Tell of the rows of a join's view diff; gives the notes of groups, block by block."""
         width = changes.num_columns - len(META)
         times, diffs = signed_counts(changes, width), changes.column(width + 2).to_numpy()
-        return self.tell(changes.select(range(width)), diffs, times, lists)
+        matrix = self.rows_of_words(changes.select(range(width)))
+        self.check_bits(matrix, times)
+        return self.tell(matrix, diffs, times, lists)
 
     def take_back(self, changes: pa.Table) -> None:
         """Take back the rows of the join's view diff that were absorbed, the last one first."""
         width = changes.num_columns - len(META)
         times, diffs = signed_counts(changes, width), changes.column(width + 2).to_numpy()
         rows = texts.take_rows(changes.select(range(width)), np.arange(len(changes))[::-1])
-        self.tell(rows, diffs[::-1], -times[::-1], None)
+        self.rows = max(0, self.rows - bound_of(times))
+        self.tell(self.rows_of_words(rows), diffs[::-1], -times[::-1], None)
 
     def tell(
-        self, rows: pa.Table, diffs: Words, times: Words, lists: BagLists | None
+        self, matrix: Words, diffs: Words, times: Words, lists: BagLists | None
     ) -> list[Paths]:
-        """Tell of joined rows, each so many times; gives the notes of groups, block by block.
+        """Tell of rows of words, each so many times; gives the notes of groups, block by block.
 
         Without what takes lists down, groups are told in silence.
         """
-        matrix, words = self.rows_of_words(rows), self.graph.words
-        self.check_bits(matrix, times)
-        self.memory.make_room(len(rows))
+        words = self.graph.words
+        self.memory.make_room(len(matrix))
         ops, parts = ops_alike(0, diffs, f.INSERT, matrix), list[Paths]()
         times = np.ascontiguousarray(times)
         one = np.zeros(1, np.int64)
@@ -156,7 +160,7 @@ class AbsorbedGroups(GroupTable):
     def check_bits(self, matrix: Words, times: Words) -> None:
         """Count joined rows, and raise OutgrownError if sums over them might wrap."""
         self.bits.note(0, matrix)
-        self.rows += int(np.abs(times).max(initial=0)) * len(times)
+        self.rows += bound_of(times)
         if self.bits.of_values() + self.rows.bit_length() > SUM_BITS:
             raise OutgrownError(None)
         seen = Windows(self.bits.windows, self.bits.of, self.rows.bit_length())
@@ -181,3 +185,8 @@ class AbsorbedGroups(GroupTable):
     def bytes(self) -> int:
         """How many bytes groups take, and their texts."""
         return self.memory.bytes() + self.interner.bytes
+
+
+def bound_of(times: Words) -> int:
+    """Bound how many rows come and go."""
+    return int(np.abs(times).max(initial=0)) * len(times)

@@ -239,3 +239,16 @@ def home_of(memory: GraphMemory, record: int) -> tuple[int, int] | None:
             return number, inside
     assert record == 0, "a ring holds records or nothing"
     return None
+
+
+def test_each_word_of_a_descriptor_has_a_name_of_its_own() -> None:
+    tree = ast.parse(Path(fields.__file__).read_text())
+    names = [
+        name.id
+        for each in tree.body
+        if isinstance(each, ast.Assign)
+        for target in each.targets
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name)
+    ]
+    assert len(names) == len(set(names)), sorted(n for n in names if names.count(n) > 1)

@@ -30,21 +30,21 @@ def change_bags_of(st: int, gd: int, owner: int, states: int, paths: int) -> Non
     for number in range(ld(gd, f.G_BAGS)):
         bag = ld(gd, f.G_BAG_LIST) + number * (f.BAG_FIELDS * 8)
         tree, to, kind = ld(bag, f.K_TREE), states + ld(bag, f.K_AT) * 8, ld(bag, f.K_KIND)
-        if kind == f.LIST:
+        if kind == f.OF_LIST:
             sto(to, 0, owner)
         if not read_row(st, ld(bag, f.K_ROW), tree + (B_KEY + 1) * 8):
             continue
         sto(tree, B_KEY, owner)
         before = change(tree, paths)
-        if kind == f.SET:
+        if kind == f.OF_SET:
             flip = (before + paths != 0) - (before != 0)
             if flip:
                 add_row(bag, to, tree + (B_KEY + 1) * 8, flip)
-        elif kind == f.BEST:
+        elif kind == f.OF_BEST:
             entry = least(tree, owner)
             sto(to, 0, entry != 0)
             write_row(tree, to + 8, entry)
-        elif kind == f.PLACES:
+        elif kind == f.OF_PLACES:
             sto(to, 0, ld(to, 0) + paths)
             write_places(bag, tree, to, owner)
         elif not ld(st, f.SILENT):

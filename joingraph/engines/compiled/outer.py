@@ -79,11 +79,17 @@ class OuterEngine(CompiledEngine):
         return copy
 
 
-class Dumped(dict[str, memoryview]):
+class Dumped:
     """The rows of a graph as blocks in memory."""
 
     def __init__(self, blocks: Iterable[tuple[str, bytes]]) -> None:
-        super().__init__((name, memoryview(content)) for name, content in blocks)
+        self.blocks = {name: memoryview(content) for name, content in blocks}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.blocks
+
+    def __getitem__(self, name: str) -> memoryview:
+        return self.blocks[name]
 
     def arrays(self, stamp: str) -> Mapping[str, Part]:
         """Return no memory: rows are enough."""

@@ -178,7 +178,7 @@ BAG_FIELDS = 9
 # row of a bag: its parts, how many, and the word that must be TRUE (source -1: none must)
 R_PARTS, R_PART_COUNT, R_IF_SOURCE, R_IF_WORD = 0, 1, 2, 3
 K_LOG = 4  # of a list: the tree of what a base diff has changed
-SET, BEST, PLACES, LIST = 0, 1, 2, 3
+OF_SET, OF_BEST, OF_PLACES, OF_LIST = 0, 1, 2, 3
 # part of a bag's row: where the word lies, where the one that tells NULL (-1: none does), whether
 # a row is left out then; what stands for NULL; the word that is made 0; what is changed of those
 # below zero, and of all; those above the hole move down by one, or those below it up

@@ -30,7 +30,7 @@ from joingraph.plan.model import Slot
 ZEROS = {pa.float32(): f.NEGATIVE_ZERO_32, pa.float64(): f.NEGATIVE_ZERO_64}
 MASKS = {pa.float32(): (1 << 31) - 1, pa.float64(): (1 << 63) - 1}
 LEAST_WORD, MOST_WORD = -1 << 63, (1 << 63) - 1
-KINDS = {"set": f.SET, "best": f.BEST, "places": f.PLACES, "list": f.LIST}
+KINDS = {"set": f.OF_SET, "best": f.OF_BEST, "places": f.OF_PLACES, "list": f.OF_LIST}
 
 Places = Callable[[Slot], list[tuple[int, int]]]
 

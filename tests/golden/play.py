@@ -25,8 +25,7 @@ Entry = tuple[str, str, list[Row]] | tuple[str, str, list[Row], list[Row]]
 
 def play(script: Script, engine: str, lookahead: str) -> list[list[str]]:
     """Run every step in order, in the mode that is asked for or the script's only one."""
-    only = script.settings["lookahead"]
-    player = Player(script, engine, lookahead if only == "all" else only)
+    player = Player(script, engine, lookahead)
     return [player.step(step) for step in script.steps]
 
 
@@ -37,7 +36,8 @@ class Player:
         view = jg.View(script.view, tables=script.tables, dialect=script.settings["dialect"])
         self.schemas = {name: table.schema for name, table in view.tables.items()}
         self.form, keeps = script.settings["form"], script.settings["keep_groups"] == "on"
-        on_missing = script.settings["on_missing"]
+        on_missing, only = script.settings["on_missing"], script.settings["lookahead"]
+        lookahead = lookahead if only == "all" else only
         self.graph = jg.JoinGraph(
             view, engine=engine, lookahead=lookahead, on_missing=on_missing, keep_groups=keeps
         )

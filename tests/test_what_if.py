@@ -80,7 +80,7 @@ def test_a_reader_that_was_open_says_that_it_must_be_opened_again() -> None:
 
 
 def test_an_unknown_form_is_refused() -> None:
-    with pytest.raises(ValueError, match="choose one of rows, idiffs, factorised"):
+    with pytest.raises(ValueError, match="choose one of rows, net, idiffs, factorised"):
         timeline().apply([], form="csv")
 
 

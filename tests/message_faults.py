@@ -23,7 +23,7 @@ from joingraph.engines.compiled.groups.grouped import CompiledGroups
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups import bag_tree, group_memory
 from joingraph.maintainers.compiled import best_values, groups, messages
-from joingraph.plan import messages as plan
+from joingraph.plan.groups import messages as plan
 from tests.test_groups import TABLES
 from tests.test_groups_faults import Fault, plant
 from tests.test_messages import test_messages_give_the_groups_that_the_joined_rows_give as agrees

@@ -20,7 +20,7 @@ from joingraph.generators.diffs import Effect, effects
 from joingraph.generators.paths import Path
 from joingraph.generators.reads.reading import count, matching
 from joingraph.generators.reads.scan import in_batches
-from joingraph.graph.join_graph import JoinTuple, LookAhead
+from joingraph.graph.join_graph import Flip, JoinTuple, LookAhead, VertexValue
 from joingraph.maintainers.check import check
 from joingraph.maintainers.lookahead import look_ahead
 from joingraph.plan.arrange import paths_program, rows_program
@@ -58,6 +58,14 @@ class AllLooks:
         assert exact == lazy, f"{at}, entered by {entry}: exact says {exact}, global says {lazy}"
         assert self.modes["local"].is_open(at, entry) or not exact, f"{at}: local sees too little"
         return exact
+
+    def lives(self, value: VertexValue, seat: int) -> bool:
+        """Say what exact look-ahead has counted."""
+        return self.modes["exact"].lives(value, seat)
+
+    def flipped(self) -> list[Flip]:
+        """Return the flips since the last call: inner joins have none."""
+        return [flip for look in self.modes.values() for flip in look.flipped()]
 
 
 class TogetherEngine(ReferenceEngine):

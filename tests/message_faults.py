@@ -22,7 +22,7 @@ import joingraph as jg
 from joingraph.engines.compiled.groups.grouped import CompiledGroups
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups import bag_tree, group_memory
-from joingraph.maintainers.compiled import best_values, groups, messages
+from joingraph.maintainers.compiled import bag_rows, best_values, groups, messages
 from joingraph.plan.groups import messages as plan
 from tests.test_groups import TABLES
 from tests.test_groups_faults import Fault, plant
@@ -50,13 +50,16 @@ FAULTS = (
     Fault("the length of a list is 1", messages, "f.N_SIZES), 1), length_at(ln, record))",
           "f.N_SIZES), 1), 1)"),
     Fault("any sum of 0 is no path", messages, "part == 0 and is_zero", "is_zero"),
-    Fault("NULL is a factor of 1", messages, "low = high = 0", "return"),
+    Fault("NULL is a factor of 1", messages, "== f.NULL_WORD:\n        low = high = 0",
+          "== f.NULL_WORD:\n        return"),
     Fault("a negative message is positive", messages, "mul128(to, low, low >> 63)",
           "mul128(to, low, 0)"),
-    Fault("a negative value is positive", messages, "    high = low >> 63\n", "    high = 0\n"),
+    Fault("a negative value is positive", messages, "high, operand = low >> 63,",
+          "high, operand = 0,"),
     Fault("the high word of a value is lost", messages, "        high = last = ld",
           "        last = ld"),
-    Fault("FILTER lets all through", messages, "(kind == f.TRUE and low == 1)", "kind == f.TRUE"),
+    Fault("FILTER lets all through", messages, "(kind == f.EQUAL and low == operand)",
+          "kind == f.EQUAL"),
     Fault("a batch is one base diff", messages, "if diff != ld(gd, f.G_DIFF):", "if False:"),
     Fault("each alias is a base diff", messages, "if diff != ld(gd, f.G_DIFF):", "if True:"),
     Fault("what does not change travels", messages, "(is_set and flip == 0 and not changed)",
@@ -100,15 +103,16 @@ FAULTS = (
           "ld(old, 1), -1)"),
     Fault("what was told is not saved", best_values, "sto(old, 1, ld(at, 1))", "pass"),
     Fault("another best value does not travel", best_values, " or ld(at, 1) != ld(old, 1)", ""),
-    Fault("the greatest is the least", best_values, "word ^ ld(best, f.C_FLIP)", "word"),
-    Fault("a bag forgets how often", bag_tree, "count = ld(entry, 2) + times",
-          "count = max(0, times)"),
+    Fault("the greatest is the least", bag_rows, "word ^= ld(part, f.X_XOR)", "pass"),
+    Fault("a bag forgets how often", bag_tree, "before = ld(entry, 1 + words)",
+          "before = times < 0"),
     Fault("a bag is of all owners", bag_tree, "return entry if ld(entry, 0) == owner else 0",
           "return entry"),
     Fault("an alias tells nothing of its own", plan, "cut(part, {alias}) for part in parts",
           "() for part in parts"),
-    Fault("a square is a value", plan, "value.type)] * 2", "value.type)] * 1"),
-    Fault("FILTER is left out", plan, "if use.condition is not None:\n", "if False:\n"),
+    Fault("a square is a value", plan, "* (1 + is_square)", "* 1"),
+    Fault("FILTER is left out", plan, "if use.condition is not None:\n            wanted",
+          "if False:\n            wanted"),
     Fault("sides tell too late", group_memory, "in self.messages.order if",
           "in self.messages.order[::-1] if"),
     Fault("a value of several rows is one", plan, "(is_one_value or not bests)", "True"),

@@ -100,7 +100,7 @@ def plant(patch: pytest.MonkeyPatch, fault: Fault) -> None:
 def found_by() -> int | None:
     """Return after how many of the oracle's cases one is wrong, on the plain form; None if none."""
     for number in range(CASES):
-        runner = GroupsRunner(case(FIRST_SEED + number, only="groups"), together=False)
+        runner = GroupsRunner(case(FIRST_SEED + number, only="groups"))
         runner.graphs = {key: runner.graphs[key] for key in KEYS}
         try:
             runner.run()

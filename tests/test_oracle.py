@@ -34,19 +34,19 @@ CHUNK = 50
 @pytest.mark.parametrize("seed", first(5, range(0, CASES, CHUNK)))
 def test_random_views_and_feeds_agree_with_a_recomputation(seed: int) -> None:
     """Of 3 to 6 batches each: the plain graph walks in all modes, the compiled in one."""
-    failures = search(range(seed, seed + CHUNK), together=True).failures
+    failures = search(range(seed, seed + CHUNK), graphs="together").failures
     assert not failures, "\n\n".join(failures[:3])
 
 
 @pytest.mark.parametrize("seed", first(3, range(0, 1000, 25)))
 def test_random_views_that_group_agree_with_a_recomputation(seed: int) -> None:
-    found = search(range(seed, seed + 25), together=True, only="groups")
+    found = search(range(seed, seed + 25), graphs="together", only="groups")
     assert not found.failures, "\n\n".join(found.failures[:3])
 
 
 def test_some_batches_leave_a_group_without_a_value() -> None:
     """Else nothing would hold that they are refused, and leave no trace."""
-    inputs = search(range(2000, 2030), together=True, only="groups").inputs
+    inputs = search(range(2000, 2030), graphs="together", only="groups").inputs
     assert inputs["poison, refused"] > inputs["poison"] / 3 > 5, inputs
 
 
@@ -57,7 +57,7 @@ def test_random_views_run_their_own_kernels_as_plain_python(seed: int, only: str
 
     Plain Python looks whether memory that is read or written is the graph's.
     """
-    case = ["--cases", "25", "--seed", str(seed), "--together", "--only", only]
+    case = ["--cases", "25", "--seed", str(seed), "--graphs", "together", "--only", only]
     command = [sys.executable, "-m", "tests.oracle", *case]
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -73,14 +73,14 @@ def test_cases_that_hypothesis_builds_agree_too(examples: int) -> None:
     @given(st.randoms(use_true_random=False))
     def agrees(random: Random) -> None:
         Runner(drawn(random, seed=0)).run()
-        GroupsRunner(drawn_groups(random, seed=0), together=True).run()
+        GroupsRunner(drawn_groups(random, seed=0), graphs="together").run()
 
     agrees()
 
 
-@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("graphs", ["all", "together"])
 def test_every_engine_is_given_each_batch_in_every_form(
-    together: bool, monkeypatch: pytest.MonkeyPatch
+    graphs: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As its graphs see it: singly, as tuples and as Arrow tables; in time in every mode."""
     taken, apply = defaultdict[JoinGraph, list[list[Any]]](list), JoinGraph.apply
@@ -93,7 +93,7 @@ def test_every_engine_is_given_each_batch_in_every_form(
     found = Counter[tuple[str, str, str]]()
     for seed in range(8):
         feed = case(seed, 20)
-        runner = Runner(replace(feed, batches=(), last=None), together=together)
+        runner = Runner(replace(feed, batches=(), last=None), graphs=graphs)
         runner.run()
         for number, batch in enumerate(feed.batches):
             taken.clear()
@@ -101,12 +101,13 @@ def test_every_engine_is_given_each_batch_in_every_form(
             if sum(len(entry.rows) for entry in batch.entries) > 1:
                 given = {key: form_of(taken[graph]) for key, graph in runner.graphs.items()}
                 found.update((*key, form) for key, form in given.items())
-                for engine in ENGINES[1:] if together else ENGINES:
+                for engine in ENGINES[1:] if graphs == "together" else ENGINES:
                     assert set(FORMS) <= {form for key, form in given.items() if key[0] == engine}
-    graphs = {(engine, mode) for engine, mode, _ in found}
-    assert {engine for engine, _ in graphs} == {TOGETHER if together else "reference", "compiled"}
-    assert {mode for engine, mode in graphs if engine == "compiled"} == set(LOOKAHEADS)
-    assert all(found[engine, mode, form] for engine, mode in graphs for form in FORMS), found
+    seen_of = {(engine, mode) for engine, mode, _ in found}
+    reference = TOGETHER if graphs == "together" else "reference"
+    assert {engine for engine, _ in seen_of} == {reference, "compiled"}
+    assert {mode for engine, mode in seen_of if engine == "compiled"} == set(LOOKAHEADS)
+    assert all(found[engine, mode, form] for engine, mode in seen_of for form in FORMS), found
 
 
 FORMS = ("singly", "tuples", "arrow")
@@ -123,10 +124,10 @@ def form_of(batches: list[list[Any]]) -> str:
     return "singly" if is_cut else "tuples" if len(batches) == 1 else "neither"
 
 
-@pytest.mark.parametrize(("together", "compiled"), [(False, 1 / 2), (True, 4 / 5)])
-def test_tuples_are_carried_out_by_compiled_calls(together: bool, compiled: float) -> None:
+@pytest.mark.parametrize(("graphs", "compiled"), [("all", 1 / 2), ("together", 4 / 5)])
+def test_tuples_are_carried_out_by_compiled_calls(graphs: str, compiled: float) -> None:
     """All but few of those that the compiled graphs are given; else calls would go untested."""
-    inputs = search(range(20), together=together, only="rows").inputs
+    inputs = search(range(20), graphs=graphs, only="rows").inputs
     for form in ("singly", "tuples"):
         assert inputs[form + BY_CALL] > 0.8 * compiled * inputs[form] > 50, inputs
     assert inputs["mixed"] > inputs["mixed" + BY_CALL] > 0, inputs

@@ -28,6 +28,7 @@ from tests.oracle.case import Batch, Case, Entry
 from tests.oracle.judges import Model
 from tests.oracle.together import TogetherEngine
 
+GRAPHS = ("all", "together", "two")
 TOGETHER = "reference, all modes together"
 BY_CALL = ", by one compiled call"
 
@@ -39,12 +40,13 @@ class Disagreement(Exception):
 class Runner:
     """All graphs of a case, and the view as the judges see it.
 
-    One graph of a case with a missing row may skip it. `inputs` counts, by form of input, batches
+    `graphs`: in every mode; all modes of the reference form on one; or one graph of each form, whose
+    mode the seed deals. One graph of a case with a missing row may skip it. `inputs` counts, by form of input, batches
     given, and those of them that one compiled call carried out.
     """
 
     def __init__(
-        self, case: Case, *, together: bool = False, inputs: Counter[str] | None = None
+        self, case: Case, *, graphs: str = "all", inputs: Counter[str] | None = None
     ) -> None:
         self.case, self.inputs = case, Counter[str]() if inputs is None else inputs
         self.model = self.judged_by(case)
@@ -54,15 +56,21 @@ class Runner:
         self.skips = self.random.choice(LOOKAHEADS) if missing and self.chance(0.5) else ""
         self.graphs = {
             (engine, mode): self.make(engine, mode, "skip" if mode == self.skips else "error")
-            for engine, mode in self.keys(ENGINES[1:] if together else ENGINES)
+            for engine, mode in self.asked(graphs)
         }
-        if together:
+        if graphs == "together":
             self.graphs[TOGETHER, self.skips or "all"] = self.make_together()
         self.expected: Counter[str] = Counter()
 
     def judged_by(self, case: Case) -> Model:
         """Make the base tables as judges see them."""
         return Model(case)
+
+    def asked(self, graphs: str) -> list[tuple[str, str]]:
+        """List forms and modes: all; one mode of each form; or those beside one that has all."""
+        if graphs != "two":
+            return self.keys(ENGINES[1:] if graphs == "together" else ENGINES)
+        return [self.random.choice(self.keys([engine])) for engine in ENGINES]
 
     def keys(self, engines: Sequence[str]) -> list[tuple[str, str]]:
         """List the forms of the graph and the look-ahead modes."""

@@ -34,9 +34,9 @@ class GroupsRunner(Runner):
     """All graphs of a case, and what the diffs and the i-diffs of each make of the view."""
 
     def __init__(
-        self, case: Case, *, together: bool = False, inputs: Counter[str] | None = None
+        self, case: Case, *, graphs: str = "all", inputs: Counter[str] | None = None
     ) -> None:
-        super().__init__(case, together=together, inputs=inputs)
+        super().__init__(case, graphs=graphs, inputs=inputs)
         self.shown: dict[jg.JoinGraph, Counter[str]] = {}
         self.copies: dict[jg.JoinGraph, pa.Table] = {}
         self.reader = Reader(next(iter(self.graphs.values())), self.random)

@@ -37,10 +37,10 @@ def search(
     seeds: Iterable[int],
     batches_max: int = BATCHES_MAX,
     *,
-    together: bool = False,
+    graphs: str = "all",
     only: str | None = None,
 ) -> Found:
-    """Run the cases of some seeds, with all look-ahead modes on one graph if `together`.
+    """Run the cases of some seeds, on those of `run.GRAPHS` that are asked for.
 
     `only` views of rows, or of groups; else of both.
     """
@@ -48,7 +48,7 @@ def search(
     for seed in seeds:
         asked = case(seed, batches_max, only=only)
         found = found._replace(steps=found.steps + asked.steps)
-        wrong = failure(asked, together=together, inputs=found.inputs)
+        wrong = failure(asked, graphs=graphs, inputs=found.inputs)
         if wrong is not None:
             options = "" if batches_max == BATCHES_MAX else f" --batches {batches_max}"
             options += f" --only {only}" if only else ""
@@ -57,11 +57,11 @@ def search(
 
 
 def failure(
-    asked: Case, *, together: bool = False, inputs: Counter[str] | None = None
+    asked: Case, *, graphs: str = "all", inputs: Counter[str] | None = None
 ) -> BaseException | None:
     """Run a case; give what went wrong. Any error at all is wrong: the case is in the language."""
     try:
-        runner_of(asked.view)(asked, together=together, inputs=inputs).run()
+        runner_of(asked.view)(asked, graphs=graphs, inputs=inputs).run()
     except Unjudged:
         return None
     except NotThere:

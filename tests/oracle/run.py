@@ -40,9 +40,9 @@ class Disagreement(Exception):
 class Runner:
     """All graphs of a case, and the view as the judges see it.
 
-    `graphs`: in every mode; all modes of the reference form on one; or one graph of each form, whose
-    mode the seed deals. One graph of a case with a missing row may skip it. `inputs` counts, by form of input, batches
-    given, and those of them that one compiled call carried out.
+    `graphs`: in every mode; all modes of the reference form on one; or one graph of each form, in a
+    mode that the seed deals. One graph of a case with a missing row may skip it. `inputs` counts,
+    by form of input, batches given, and those of them that one compiled call carried out.
     """
 
     def __init__(

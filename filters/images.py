@@ -39,8 +39,8 @@ def images_of(alias: AliasPlan, table: pa.Table) -> list[Image | None]:
     numbers = passing(alias.conditions, given, table.num_rows)
     flat = [each for vertex in alias.keys for each in vertex]
     keys = [normal(each) for each in computed(flat, given, numbers)]
-    asked = [lone for vertex, lone in zip(alias.keys, alias.lone, strict=True) for _ in vertex]
-    joins = without_null((k for k, lone in zip(keys, asked, strict=True) if not lone), len(numbers))
+    asked = (each for place, each in enumerate(keys) if place not in alias.lone_places)
+    joins = without_null(asked, len(numbers))
     numbers = numbers[joins]
     key_words = rows_of((each.filter(pa.array(joins)) for each in keys), len(numbers))
     row_words = rows_of(computed(alias.projected, given, numbers), len(numbers))

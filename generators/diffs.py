@@ -9,7 +9,7 @@ Where only one side of a move meets the residual predicates, an insert or a dele
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -83,11 +83,6 @@ def moved(graph: Graph, look: LookAhead, move: Move) -> Iterator[Effect]:
         {rest(path, alias): path for path in paths_through(graph, look, Step(move.tuple, row))}
         for paths_through, row in ((answered_paths, move.pre), (complete_paths, move.post))
     )
-    yield from paired(before, after)
-
-
-def paired(before: Mapping[Rest, Path], after: Mapping[Rest, Path]) -> Iterator[Effect]:
-    """Pair paths that share all their other steps."""
     for other_steps, path in before.items():
         yield Effect(path, after.get(other_steps), path.times)
     for other_steps, path in after.items():

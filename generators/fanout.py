@@ -38,8 +38,7 @@ def fanout(graph: Graph, look: LookAhead, changes: Sequence[Change | Move | Flip
 def one_change(graph: Graph, look: LookAhead, change: Change | Move | Flip) -> Fanout:
     """Count the rows of one change; those of a move have two images, and may be of a flip."""
     if isinstance(change, Flip):
-        found = flipped(graph, look, change)
-        rows = sum(each.times * (2 if each.pre and each.post else 1) for each in found)
+        rows = sum(each.times for each in flipped(graph, look, change))
         return Fanout(rows, exact=False, sign=0)
     if graph.plan.aliases[change.tuple.alias].is_silent:
         return Fanout(0, exact=True, sign=0)

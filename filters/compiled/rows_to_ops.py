@@ -95,7 +95,7 @@ class Feeder:
         self.flat_keys = [
             [each for vertex in alias.keys for each in vertex] for alias in plan.aliases
         ]
-        self.lone = [frozenset(lone_columns(alias)) for alias in plan.aliases]
+        self.lone = [alias.lone_places for alias in plan.aliases]
         self.plain = [
             plain_columns(alias, keys)
             for alias, keys in zip(plan.aliases, self.flat_keys, strict=True)
@@ -180,14 +180,6 @@ class Feeder:
             keys = [each.filter(pa.array(joins)) for each in keys]
         projected = computed(alias.projected, given, numbers)
         return Side(numbers, self.words(alias.index, [*keys, *projected], len(numbers)))
-
-
-def lone_columns(alias: AliasPlan) -> Iterator[int]:
-    """Yield the places of an alias' key columns in which NULL counts, without partners."""
-    place = 0
-    for vertex, lone in zip(alias.keys, alias.lone, strict=True):
-        yield from range(place, place + len(vertex)) if lone else ()
-        place += len(vertex)
 
 
 def plain_columns(alias: AliasPlan, keys: Sequence[Expression]) -> tuple[str, ...] | None:

@@ -24,13 +24,12 @@ from joingraph.generators.walk import Walker
 from joingraph.graph.join_graph import Graph, LookAhead
 from joingraph.plan.arrange import (
     aliases_tied,
-    around_program,
     count_program,
     paths_program,
     rows_program,
 )
 from joingraph.plan.program import Program
-from joingraph.reads.access_paths import Way, sorting_alias, standing, starting_in
+from joingraph.reads.access_paths import Way, sorting_alias, starting_in, starting_without
 from joingraph.reads.requests import Reading, Touched
 from joingraph.reads.row_lookup import Asked
 from joingraph.reads.why import Kept
@@ -79,20 +78,11 @@ def without_start(
     unasked: Sequence[Expression] = (),
     has_all: bool = False,
 ) -> Iterator[Path]:
-    """Yield the paths on which the alias is missing where reads start (FULL JOIN).
-
-    Of the predicates that come behind all else some may be left unasked; paths have the aliases
-    that rows need, or all.
-    """
+    """Yield the paths on which the alias is missing where reads start (access_paths.py)."""
     plan, number = walker.plan, count_from(0)
-    if start in standing(plan, reading.conditions):
-        return
     first, every = reading.part
-    order = tuple(each.value for each in reading.order)
-    for vertex, leading in plan.optional_ways(start):
-        program = around_program(
-            plan, vertex, leading, conditions=reading.conditions, order=order, has_all=has_all
-        ).without(unasked)
+    ways = starting_without(plan, reading, start, unasked=unasked, has_all=has_all)
+    for vertex, leading, program in ways:
         seat = plan.vertices[vertex].seat(leading)
         for value in walker.graph.values[vertex].values():
             if not walker.look.lives(value, seat) and next(number) % every == first:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
+from types import ModuleType
 
 from joingraph.common.errors import ViewError
 from joingraph.common.names import plain, short_repr
@@ -44,32 +45,31 @@ def make_engine(
         joined = plan_of_joined(grouping) if engine != "reference" else None
         if joined is None:
             return GroupingEngine(view.definition, rows, keep_groups=keep_groups)
-        absorbing = import_module("joingraph.engines.compiled.groups.absorbing")
-        by_column: Engine = absorbing.AbsorbingEngine(
-            view.definition, rows, joined, keep_groups=keep_groups
-        )
+        absorbing = compiled("groups.absorbing").AbsorbingEngine
+        by_column: Engine = absorbing(view.definition, rows, joined, keep_groups=keep_groups)
         return by_column
-    import_module("joingraph.engines.compiled.warm").ensure_compiled()
-    compiled = import_module("joingraph.engines.compiled.groups.grouped")
-    telling_of = import_module("joingraph.engines.compiled.groups.telling")
-    telling = telling_of.TellingEngine(view.definition, view.plan, messages, lookahead, key_index)
-    made: Engine = compiled.CompiledGroups(view.definition, telling)
+    telling_engine = compiled("groups.telling").TellingEngine
+    telling = telling_engine(view.definition, view.plan, messages, lookahead, key_index)
+    made: Engine = compiled("groups.grouped").CompiledGroups(view.definition, telling)
     return made
 
 
 def of_rows(view: View, engine: str, lookahead: str, key_index: Sequence[str]) -> Engine:
     """Choose the form of the graph of the rows that are joined."""
-    if engine != "reference" and not view.plan.is_inner:
-        import_module("joingraph.engines.compiled.warm").ensure_compiled()
-        outer = import_module("joingraph.engines.compiled.outer")
-        graph: Engine = outer.OuterEngine(view.plan, key_index)
-        return graph
-    if engine != "reference":
-        import_module("joingraph.engines.compiled.warm").ensure_compiled()
-        compiled = import_module("joingraph.engines.compiled.engine")  # numba takes half a second
-        made: Engine = compiled.CompiledEngine(view.plan, lookahead, key_index)
-        return made
-    return ReferenceEngine(view.plan, lookahead, key_index)
+    made: Engine
+    if engine == "reference":
+        made = ReferenceEngine(view.plan, lookahead, key_index)
+    elif view.plan.is_inner:
+        made = compiled("engine").CompiledEngine(view.plan, lookahead, key_index)
+    else:
+        made = compiled("outer").OuterEngine(view.plan, key_index)
+    return made
+
+
+def compiled(module: str) -> ModuleType:
+    """Return a module of the compiled form, whose kernels are compiled; numba loads slowly."""
+    import_module("joingraph.engines.compiled.warm").ensure_compiled()
+    return import_module(f"joingraph.engines.compiled.{module}")
 
 
 def check_lookahead(plan: Plan, lookahead: str) -> None:

@@ -149,7 +149,7 @@ def around(
     """Return the program of the paths around a flip, with the values at some places bound."""
     vertex, flipped, told = flip
     at = plan.vertices[vertex]
-    mode = at.modes[at.seat(flipped)]
+    mode = plan.mode(flipped, vertex)
     first: list[Hop] = list(at_value(plan, vertex, flipped))
     if set(at.modes) == {"opt"}:
         first = [replace(step, mode="req") for step in first if isinstance(step, Enter)]

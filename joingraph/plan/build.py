@@ -93,10 +93,8 @@ class Keeper:
 
     def place(self, alias: int, part: Expression) -> Slot:
         """Find a part in the alias' keys; project it if no key can give it back exactly."""
-        is_there = aliases_of(part).isdisjoint(
-            self.presence
-        )  # else it is NULL, whatever its vertex
-        slot = key_slot(alias, self.vertices[alias], part) if is_there else None
+        may_miss = not aliases_of(part).isdisjoint(self.presence)  # NULL then, whatever its vertex
+        slot = None if may_miss else key_slot(alias, self.vertices[alias], part)
         if slot is None:
             slot = Slot(alias, None, len(self.projected[alias]), part.type)
             self.projected[alias].append(part)

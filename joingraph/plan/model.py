@@ -84,6 +84,12 @@ class AliasPlan:
         return tuple(each for key, is_lone in pairs if not is_lone for each in key)
 
     @property
+    def lone_places(self) -> frozenset[int]:
+        """The places among all join attributes of which any may be NULL in a row that counts."""
+        flat = (is_lone for key, is_lone in zip(self.keys, self.lone, strict=True) for _ in key)
+        return frozenset(place for place, is_lone in enumerate(flat) if is_lone)
+
+    @property
     def is_silent(self) -> bool:
         """True if its rows are asked for, and not shown."""
         return self.presence == "asked"
@@ -116,6 +122,7 @@ class Plan:
     residuals: tuple[Expression, ...]
     slots: Mapping[Expression, Slot]
     marks: Mapping[Expression, int]  # of each mark, the alias that is asked for
+    is_inner: bool = field(init=False)  # all aliases stand in every row of the view
     _of_aliases: Maker = field(init=False, repr=False, compare=False)
     _of_reads: Maker = field(init=False, repr=False, compare=False)
 
@@ -123,6 +130,8 @@ class Plan:
         def made(make: Maker, start: int, asked: tuple[Hashable, ...]) -> Program:
             return make(self, start, *asked)
 
+        is_inner = all(alias.presence == ALWAYS for alias in self.aliases)
+        object.__setattr__(self, "is_inner", is_inner)
         object.__setattr__(self, "_of_aliases", cache(made))
         object.__setattr__(self, "_of_reads", lru_cache(READS_MAX)(made))
 
@@ -134,11 +143,6 @@ class Plan:
         """
         kept = self._of_reads if asked else self._of_aliases
         return kept(make, start, asked)
-
-    @property
-    def is_inner(self) -> bool:
-        """True if all aliases stand in every row of the view."""
-        return all(alias.presence == ALWAYS for alias in self.aliases)
 
     def mode(self, alias: int, vertex: int) -> Mode:
         """Return what is wanted of an alias at a vertex."""
@@ -171,8 +175,7 @@ class Plan:
                 for alias in vertex.aliases
                 if alias == start or tree[alias].vertex != vertex.index
             )
-            mode = vertex.modes[vertex.seat(leading)]
-            if mode == "opt" and not self.aliases[leading].is_silent:
+            if self.mode(leading, vertex.index) == "opt" and not self.aliases[leading].is_silent:
                 yield vertex.index, leading
 
     def tree_from(self, start: int) -> dict[int, Nearer]:

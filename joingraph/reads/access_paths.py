@@ -22,9 +22,11 @@ from joingraph.expressions.order import comparables
 from joingraph.expressions.strict import nulling, rejected
 from joingraph.expressions.tree import Call, Expression, Literal, aliases_of
 from joingraph.expressions.words import Word, normal, to_words
+from joingraph.plan.arrange import around_program
 from joingraph.plan.classes import bare
 from joingraph.plan.kept_columns import is_total
 from joingraph.plan.model import ALWAYS, Plan
+from joingraph.plan.program import Program
 from joingraph.reads.requests import Reading
 
 KEYS_MAX = 10_000  # vertex values one read starts from; with more it takes another way
@@ -129,6 +131,25 @@ def standing(plan: Plan, conditions: Sequence[Expression]) -> tuple[int, ...]:
         for alias in plan.aliases
         if alias.presence == ALWAYS or (alias.name in known and not alias.is_silent)
     )
+
+
+def starting_without(
+    plan: Plan, reading: Reading, start: int, *, unasked: Sequence[Expression], has_all: bool
+) -> Iterator[tuple[int, int, Program]]:
+    """Yield what makes the paths on which the alias is missing where reads start (FULL JOIN).
+
+    A vertex, who leads there but has no live row at its value, and the program from such a value.
+    Of the predicates that come behind all else some may be left unasked; paths have the aliases
+    that rows need, or all.
+    """
+    if start in standing(plan, reading.conditions):
+        return
+    order = tuple(each.value for each in reading.order)
+    for vertex, leading in plan.optional_ways(start):
+        program = around_program(
+            plan, vertex, leading, conditions=reading.conditions, order=order, has_all=has_all
+        )
+        yield vertex, leading, program.without(unasked)
 
 
 def starts_of(plan: Plan, conditions: Sequence[Expression]) -> tuple[int, ...]:

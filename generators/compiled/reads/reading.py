@@ -27,12 +27,11 @@ from joingraph.generators.reads.scan import repeated
 from joingraph.graph.compiled import fields as f
 from joingraph.plan.arrange import (
     aliases_tied,
-    around_program,
     count_program,
     paths_program,
     rows_program,
 )
-from joingraph.reads.access_paths import sorting_alias, standing, starting_in
+from joingraph.reads.access_paths import sorting_alias, starting_in, starting_without
 from joingraph.reads.requests import Reading, Touched
 from joingraph.reads.row_lookup import Asked
 from joingraph.reads.why import Kept
@@ -112,20 +111,11 @@ def without_start(
     unasked: Sequence[Expression] = (),
     has_all: bool = False,
 ) -> Iterator[Piece]:
-    """Yield the paths on which the alias is missing where reads start (FULL JOIN).
-
-    Of the predicates that come behind all else some may be left unasked; paths have the aliases
-    that rows need, or all.
-    """
-    plan, walker, passed = starts.plan, starts.walker, 0
-    if start in standing(plan, reading.conditions):
-        return
+    """Yield the paths on which the alias is missing where reads start (access_paths.py)."""
+    walker, passed = starts.walker, 0
     first, every = reading.part
-    order = tuple(each.value for each in reading.order)
-    for vertex, leading in plan.optional_ways(start):
-        program = around_program(
-            plan, vertex, leading, conditions=reading.conditions, order=order, has_all=has_all
-        ).without(unasked)
+    ways = starting_without(starts.plan, reading, start, unasked=unasked, has_all=has_all)
+    for vertex, leading, program in ways:
         records, seats = walker.records(vertex), walker.layout.vertices[vertex].seats
         (live,) = (each.live for each in seats if each.alias == leading)
         someone = np.any([records[:, each.length] & f.LENGTH for each in seats], axis=0)

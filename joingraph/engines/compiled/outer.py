@@ -1,9 +1,9 @@
 """The compiled form of a view with outer joins, or one that asks whether rows are there.
 
 Exact look-ahead knows how many live rows each seat has, and so whether one is missing: whatever
-mode is asked for, it is kept. What every engine does by column or by walks is the same here; what
-is done for inner joins alone (whole scans from a vertex, counting bottom up, loads by counting,
-calls of few rows, own kernels) is done by these.
+mode is asked for, it is kept. What every engine does by column or by walks is the same here, and so
+are loads; what is done for inner joins alone (whole scans from a vertex, counting bottom up, calls
+of few rows, own kernels) is done by these.
 """
 
 from __future__ import annotations

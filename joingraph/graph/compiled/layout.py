@@ -189,9 +189,7 @@ class Forms:
             live = length + 1 if self.exact and kind in (EDGE, NODE) else length
             columns = self.projected(alias) + (alias == self.numbered)
             columns = {COUNT: 0, LEAF: columns}.get(kind, 1)
-            mode = "req"
-            if vertex < len(plan.vertices):
-                mode = plan.vertices[vertex].modes[plan.vertices[vertex].seat(alias)]
+            mode = plan.mode(alias, vertex) if vertex < len(plan.vertices) else "req"
             words = (place, length, live, columns, MODES[mode])
             seats.append(Seat(alias, home.index(vertex), kind, *words))
             place = live + 1

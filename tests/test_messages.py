@@ -178,6 +178,31 @@ def test_values_that_are_bounded_are_those_of_rows_that_came() -> None:
     graph.check()
 
 
+def test_lists_that_are_looked_at_amid_a_batch_are_longer_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A batch that misses a row begins anew: what it brings is bounded, whenever one looks."""
+    view = jg.View(
+        "SELECT a.g, SUM(b.d) AS s FROM t a JOIN u b ON a.k = b.k GROUP BY a.g",
+        {n: f"CREATE TABLE {n} (k INT, g INT, d BIGINT)" for n in "tu"},
+    )
+    graph = jg.JoinGraph(view, on_missing="skip")
+    engine = graph.engine
+    assert isinstance(engine, CompiledGroups)
+    graph.insert("t", [(1, 1, 0)])
+    telling, make_room = engine.telling, engine.telling.make_room
+
+    def looked(ops: int) -> None:
+        telling.bits.look()
+        make_room(ops)
+
+    monkeypatch.setattr(telling, "make_room", looked)
+    graph.apply([("insert", "u", [(1, 1, 5)] * 300), ("delete", "u", [(1, 1, 7)])])
+    assert telling.bits.longest[1] + telling.bits.come >= 300
+    graph.insert("u", [(1, 1, 5)])
+    assert telling.bits.longest[1] >= 300 and telling.bits.come < 10
+
+
 def test_kernels_that_come_when_groups_are_no_longer_told_are_not_used() -> None:
     view = jg.View("SELECT SUM(x) AS s FROM t", {"t": "CREATE TABLE t (x BIGINT)"})
     graph = jg.JoinGraph(view)

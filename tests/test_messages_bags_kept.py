@@ -17,25 +17,26 @@ from joingraph.engines.compiled.groups.grouped import CompiledGroups
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups.bag_contents import contents
 from joingraph.graph.compiled.groups.bag_layout import ZEROS, Change, changes
-from joingraph.graph.compiled.groups.bag_tree import (
+from joingraph.graph.compiled.groups.bag_nodes import (
     B_ENTRIES,
+    B_ENTRY,
+    B_FEWEST,
+    B_HEIGHT,
     B_KEY,
     B_NEXT,
     B_NODES,
     B_POOL,
+    B_ROOT,
+    B_WORDS,
     DOWN,
     NODE_WORDS,
     NULLS_FIRST,
     NUMBER,
     TEXT,
-    at_rank,
-    change,
-    following,
-    least,
     most_nodes,
-    rank,
     tree_words,
 )
+from joingraph.graph.compiled.groups.bag_tree import at_rank, change, following, least, rank
 from joingraph.graph.compiled.groups.merged_entries import merge_entries
 from joingraph.graph.compiled.memory.reserved import Region, Words, address_of, lent, reserve
 from joingraph.graph.compiled.values.string_pool import COUNT, Interner
@@ -62,7 +63,7 @@ class Tree:
     def __init__(self, orders: list[int], pool: int = 0, *, weighed: bool = False) -> None:
         words = tree_words(orders, pool, weighed=weighed)
         self.descriptor: Region = reserve(len(words))
-        self.memory = reserve(NODE_WORDS * most_nodes(MOST_ENTRIES, len(orders) + 3))
+        self.memory = reserve(NODE_WORDS * most_nodes(2 * MOST_ENTRIES, len(orders) + 3))
         self.descriptor.words[: len(words)] = words
         self.descriptor.words[B_NODES] = self.memory.address
         self.bd = self.descriptor.address
@@ -100,6 +101,7 @@ def test_a_tree_holds_what_a_plain_bag_holds(seed: int) -> None:
         if step % 50 == 0:
             assert tree.rows() == [(*key, twin[key]) for key in sorted(twin)]
             assert tree.words[B_ENTRIES] == len(twin)
+            assert fewest_of(tree) >= tree.words[B_FEWEST]
             owner = chance.randrange(OWNERS)
             walk(tree, owner, [(*key[1:], twin[key]) for key in sorted(twin) if key[0] == owner])
             if weighed:
@@ -108,6 +110,55 @@ def test_a_tree_holds_what_a_plain_bag_holds(seed: int) -> None:
                 for place in range(0, len(expected), 7):
                     entry = entry_at(tree, at_rank(tree.bd, start + place))
                     assert tuple(entry[1 : width + 1]) == expected[place]
+
+
+@pytest.mark.parametrize("weighed", [False, True])
+@pytest.mark.parametrize("width", [1, 4, 10])
+def test_a_tree_has_room_whatever_has_come_and_gone(width: int, weighed: bool) -> None:
+    """Of rows that come and go in order a few stay: nodes that had only those were never freed."""
+    tree, stay, most = Tree([NUMBER] * width, weighed=weighed), list[tuple[int, ...]](), 0
+    rows = [(0, place, *[0] * (width - 1)) for place in range(20_000)]
+    for place, row in enumerate(rows):
+        tree.change(row, 1)
+        gone = place - 100
+        if gone >= 0 and gone % 60:
+            tree.change(rows[gone], -1)
+        elif gone >= 0:
+            stay.append(rows[gone])
+        most = max(most, int(tree.words[B_ENTRIES]))
+        assert tree.words[B_NEXT] <= most_nodes(most, tree.words[B_ENTRY]), place
+    assert tree.rows() == [(*row, 1) for row in [*stay, *rows[-100:]]]
+    assert fewest_of(tree) >= tree.words[B_FEWEST]
+    if weighed:
+        for place in range(0, len(stay), 9):
+            assert tuple(entry_at(tree, at_rank(tree.bd, place))[: width + 1]) == stay[place]
+
+
+@pytest.mark.parametrize("weighed", [False, True])
+def test_what_goes_in_ranges_comes_back_where_it_was(weighed: bool) -> None:
+    """Nodes lose their first children, and get keys below those that are left."""
+    chance, there = Random(7), set[int]()
+    tree = Tree([NUMBER] * 9, weighed=weighed)
+    for turn in range(60):
+        start = chance.randrange(700)
+        gone = {key for key in there if start <= key < start + 250}
+        come = set(chance.sample(range(start, start + 250), 120)) if turn % 3 else set[int]()
+        for key in chance.sample(sorted(gone ^ come), len(gone ^ come)):
+            tree.change((0, key, *[0] * 8), -1 if key in gone else 1)
+        there = there - gone | come
+        assert tree.rows() == [(0, key, *[0] * 8, 1) for key in sorted(there)], turn
+        assert fewest_of(tree) >= tree.words[B_FEWEST]
+
+
+def fewest_of(tree: Tree) -> int:
+    """Return the fewest entries of a node that is not the root."""
+    found, level = list[int](), [int(tree.words[B_ROOT])]
+    for _ in range(tree.words[B_HEIGHT]):
+        nodes = [tree.memory.words[NODE_WORDS * each :][:NODE_WORDS] for each in level]
+        size, words = int(tree.words[B_ENTRY]), int(tree.words[B_WORDS])
+        level = [int(n[1 + at * size + 1 + words]) for n in nodes for at in range(int(n[0]))]
+        found += [int(tree.memory.words[NODE_WORDS * each]) for each in level]
+    return min(found, default=NODE_WORDS)
 
 
 def entry_at(tree: Tree, address: int) -> list[int]:

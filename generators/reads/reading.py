@@ -78,7 +78,7 @@ def without_start(
     unasked: Sequence[Expression] = (),
     has_all: bool = False,
 ) -> Iterator[Path]:
-    """Yield the paths on which the alias is missing where reads start (access_paths.py)."""
+    """Yield the paths on which the alias is missing where reads start (reads/access_paths.py)."""
     plan, number = walker.plan, count_from(0)
     first, every = reading.part
     ways = starting_without(plan, reading, start, unasked=unasked, has_all=has_all)

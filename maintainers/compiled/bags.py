@@ -11,15 +11,8 @@ In: a bound row of the root, whose vector begins with the change of its paths.
 from __future__ import annotations
 
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.groups.bag_tree import (
-    B_KEY,
-    B_WORDS,
-    at_rank,
-    change,
-    least,
-    move_words,
-    rank,
-)
+from joingraph.graph.compiled.groups.bag_nodes import B_KEY, B_WORDS, move_words
+from joingraph.graph.compiled.groups.bag_tree import at_rank, change, least, rank
 from joingraph.graph.compiled.machine.kernel import add128, kernel, ld, mul128, small, sto
 from joingraph.maintainers.compiled.bag_rows import read_row
 

@@ -18,7 +18,7 @@ from joingraph.aggregates.bag import Counted
 from joingraph.generators.compiled.groups.bag_results import BagRows, rows_of
 from joingraph.graph.compiled.fields import LOW
 from joingraph.graph.compiled.groups.bag_layout import BagLayout
-from joingraph.graph.compiled.groups.bag_tree import B_ENTRIES
+from joingraph.graph.compiled.groups.bag_nodes import B_ENTRIES
 from joingraph.graph.compiled.groups.group_memory import GroupMemory
 from joingraph.graph.compiled.groups.merged_entries import merge_entries
 from joingraph.graph.compiled.memory.reserved import Words, address_of, lent

@@ -111,7 +111,7 @@ def without_start(
     unasked: Sequence[Expression] = (),
     has_all: bool = False,
 ) -> Iterator[Piece]:
-    """Yield the paths on which the alias is missing where reads start (access_paths.py)."""
+    """Yield the paths on which the alias is missing where reads start (reads/access_paths.py)."""
     walker, passed = starts.walker, 0
     first, every = reading.part
     ways = starting_without(starts.plan, reading, start, unasked=unasked, has_all=has_all)

@@ -19,7 +19,7 @@ from joingraph.generators.compiled.groups.bag_lists import BagLists
 from joingraph.generators.compiled.groups.group_diffs import GroupDiffs
 from joingraph.generators.compiled.groups.group_table import GroupTable
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.groups.bag_tree import B_ENTRIES
+from joingraph.graph.compiled.groups.bag_nodes import B_ENTRIES
 from joingraph.graph.compiled.groups.group_layout import GroupLayout
 from joingraph.graph.compiled.groups.group_memory import NOTES, GroupMemory
 from joingraph.graph.compiled.groups.sum_bits import SumBits

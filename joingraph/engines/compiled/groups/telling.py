@@ -179,7 +179,7 @@ class TellingEngine(CompiledEngine):
                     self.bits.note(alias, rows)
                 self._check_bits(feed.rows)
             self.make_wide(feed.rows)
-            self.bits.come += feed.rows
+            self.bits.await_rows(feed.rows)
             self.folds = entries is self.to_fold and self._surely_answers(feed.rows)
             self.to_fold = None
         return feed
@@ -316,6 +316,7 @@ class TellingEngine(CompiledEngine):
     def _end(self, work: Any, ops: Words, matrices: tuple[Words, ...]) -> None:
         """End a batch, and free the groups that it has emptied."""
         super()._end(work, ops, matrices)
+        self.bits.waiting = 0
         self._settle_groups()
 
     def undo(self) -> None:

@@ -15,13 +15,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 from joingraph.engines.compiled.sizes.allotting import WORD
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.groups.bag_tree import (
+from joingraph.graph.compiled.groups.bag_nodes import (
     B_ENTRIES,
     B_HEIGHT,
     B_NEXT,
     NODE_WORDS,
     count_free_nodes,
     most_entries,
+    most_nodes,
 )
 from joingraph.graph.compiled.groups.group_layout import GroupLayout
 from joingraph.graph.compiled.groups.group_memory import GroupMemory
@@ -85,13 +86,14 @@ class GroupSizes:
         entries, nodes, height = (0, 1, 0) if tree is None else shape_of(tree)
         if not moved:
             return nodes
-        full = most_entries(self.at.holders[place][1])
+        entry, rows = self.at.holders[place][1], int(self.memory.alias(alias)[f.A_ROWS])
+        full = most_entries(entry)
         half = full // 2
         leaves = min(moved, (entries * (full - half) // full + moved) // half + 1)
-        leaves = min(leaves, int(self.memory.alias(alias)[f.A_ROWS]) + moved)
         above = min(leaves * (height + 1), (nodes + leaves) // (half - 1)) + 1
         free = 0 if tree is None else count_free_nodes(tree.ctypes.data)
-        return nodes + max(0, leaves + above - free)
+        most = most_nodes(rows + moved, entry)
+        return max(nodes, min(most, nodes + leaves + above - free))
 
     def moves(self, alias: int, ops: Sequence[int], lists: Longest) -> int:
         """Bound how often so many ops by alias change what rows of one tell."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from joingraph.graph.compiled.groups.bag_tree import (
+from joingraph.graph.compiled.groups.bag_nodes import (
     B_ENTRY,
     B_HEIGHT,
     B_ROOT,

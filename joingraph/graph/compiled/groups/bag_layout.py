@@ -21,7 +21,7 @@ from joingraph.aggregates.sums import Monomial
 from joingraph.expressions.texts import is_text
 from joingraph.expressions.types import words_of
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.groups.bag_tree import DOWN, NULLS_FIRST, NUMBER, TEXT
+from joingraph.graph.compiled.groups.bag_nodes import DOWN, NULLS_FIRST, NUMBER, TEXT
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.plan.groups.bags import Bag, Kept
 from joingraph.plan.groups.messages import Best, Part, product

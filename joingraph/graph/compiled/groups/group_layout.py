@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups.bag_layout import BagLayout, kept_of
-from joingraph.graph.compiled.groups.bag_tree import NUMBER, entry_words
+from joingraph.graph.compiled.groups.bag_nodes import NUMBER, entry_words
 from joingraph.graph.compiled.groups.windows import Windows
 from joingraph.graph.compiled.layout import Layout, slot_words
 from joingraph.plan.groups.bags import Bag

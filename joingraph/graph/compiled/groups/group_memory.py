@@ -18,7 +18,7 @@ import pyarrow as pa
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups.bag_contents import contents
 from joingraph.graph.compiled.groups.bag_layout import BagLayout
-from joingraph.graph.compiled.groups.bag_tree import (
+from joingraph.graph.compiled.groups.bag_nodes import (
     B_ENTRIES,
     B_NEXT,
     B_NODES,

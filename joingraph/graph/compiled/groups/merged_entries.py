@@ -7,15 +7,8 @@ In: the trees of both, whose values compare alike.
 
 from __future__ import annotations
 
-from joingraph.graph.compiled.groups.bag_tree import (
-    B_WORDS,
-    count_of,
-    following,
-    is_below,
-    is_same,
-    least,
-    move_words,
-)
+from joingraph.graph.compiled.groups.bag_nodes import B_WORDS, count_of, move_words
+from joingraph.graph.compiled.groups.bag_tree import following, is_below, is_same, least
 from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
 
 

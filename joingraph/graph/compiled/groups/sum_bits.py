@@ -27,7 +27,8 @@ class SumBits:
     def __init__(self, plan: Plan, messages: Messages, memory: GraphMemory) -> None:
         self.memory, self.messages, self.sums = memory, messages, messages.sums
         self.sums += tuple(part for bag in messages.bags for part in parts_of(bag))
-        self.longest, self.come = dict[int, int](), 0  # lists as they were seen, and rows since
+        # Lists as they were seen, rows that have come since, and those of the batch under way.
+        self.longest, self.come, self.waiting = dict[int, int](), 0, 0
         terms = {term for part in self.sums for term in part if term.kind == "value"}
         aliases = memory.layout.aliases
         self.places = {
@@ -48,6 +49,11 @@ class SumBits:
                 self.of[term] = max(self.of[term], bits_of([rows[:, at] for at in places]))
             elif (window := window_of(rows[:, places[0]], term.type)) is not None:
                 self.windows[term] = window.with_(self.windows.get(term))
+
+    def await_rows(self, rows: int) -> None:
+        """Count the rows of a batch that begins; they are not in any list yet."""
+        self.come += rows
+        self.waiting = rows
 
     @contextmanager
     def tried(self) -> Generator[None]:
@@ -83,7 +89,7 @@ class SumBits:
 
     def look(self) -> None:
         """See how long lists are: of each alias below the root, where it tells."""
-        self.come = 0
+        self.come = self.waiting
         for alias in self.messages.order:
             vertex = self.messages.tells[alias].up
             assert vertex is not None, "an alias below the root tells a vertex"

@@ -5,6 +5,9 @@
 In: changes of the join graph while it is as they found it. Out: a Factorised. A change is walked by
 a program whose steps attach a list for each branch (plan/branches.py); a path is dropped where a
 branch has nothing. What ties a moved tuple's own change to other aliases is left to rows.
+
+Of an outer join, the list of a side that is missing is empty. As its first row comes, the rows
+around its value go: these are records of an alias there, with that list empty (`flipped`).
 """
 
 from __future__ import annotations
@@ -18,10 +21,10 @@ import numpy as np
 import pyarrow as pa
 
 from joingraph.generators.diffs import Effect, effects
-from joingraph.generators.paths import Path, Step, begin, output_column
+from joingraph.generators.paths import Path, Step, begin, keep_true, output_column
 from joingraph.generators.rows import to_rows
 from joingraph.generators.walk import Walker
-from joingraph.graph.join_graph import Change, Graph, LookAhead, Move
+from joingraph.graph.join_graph import Change, Flip, Graph, LookAhead, Move
 from joingraph.plan import program
 from joingraph.plan.branches import columns_of, lists_program, tying, unread
 from joingraph.plan.kept_columns import kept_parts
@@ -47,15 +50,54 @@ class Factoriser:
         self.records: dict[int, list[Record]] = {}
         self.effects: list[tuple[int, Effect]] = []
 
-    def add(self, diff: int, changes: Sequence[Change | Move], *, paired: bool) -> None:
+    def add(self, diff: int, changes: Sequence[Change | Move | Flip], *, paired: bool) -> None:
         """Take what an alias felt of a base diff; `paired`: rows of several aliases may pair up."""
         for change in changes:
-            if paired or (isinstance(change, Move) and is_tied(self.plan, change)):
+            is_by_rows = paired or bool(self.plan.marks)
+            if is_by_rows or (isinstance(change, Move) and is_tied(self.plan, change)):
                 found = effects(self.graph, self.look, change)
                 self.effects += [(diff, effect) for effect in found]
+            elif isinstance(change, Flip):
+                self.flipped(diff, change)
+            elif self.plan.aliases[change.tuple.alias].is_silent:
+                continue
             elif isinstance(change, Change) or is_read(self.plan, change):
                 records = self.records.setdefault(change.tuple.alias, [])
                 records.extend(self.record(diff, change))
+
+    def flipped(self, diff: int, flip: Flip) -> None:
+        """Take the rows around a value as one of its seats is no longer empty, or is.
+
+        They are told of an alias that stands there in all of them.
+        """
+        plan, value = self.plan, flip.value
+        at = plan.vertices[value.vertex]
+        others = [
+            (mode == "opt", seat)
+            for seat, (alias, mode) in enumerate(zip(at.aliases, at.modes, strict=True))
+            if seat != flip.seat and not plan.aliases[alias].is_silent
+        ]
+        if not others:
+            return
+        _, seat = min(others)
+        near, far = at.aliases[seat], at.aliases[flip.seat]
+        entry = plan.aliases[near].vertices.index(value.vertex)
+        program = plan.program(lists_program, near, far)
+        walker = Walker(self.graph, self.look)
+        begun = [
+            begin(plan, Step(found, row), times)
+            for found in value.tuples[seat]
+            if self.look.is_open(found, entry)
+            for row, times in found.rows.items()
+        ]
+        comes = flip.is_up == (at.modes[flip.seat] == "semi")
+        for path in walker.walk(keep_true(plan, begun, program.tests), program.steps):
+            records = self.records.setdefault(near, [])
+            records.append(
+                Record(diff, "insert", None, path, path)
+                if comes
+                else Record(diff, "delete", path, None, path)
+            )
 
     def record(self, diff: int, change: Change | Move) -> Iterator[Record]:
         """Yield the record of one change, if the view feels it."""
@@ -147,11 +189,29 @@ def attached(
     """Write the lists that steps have attached to paths."""
     lists = {}
     for place, step in enumerate(each for each in steps if isinstance(each, program.List)):
-        lengths = [len(path.lists[place]) for path in paths]
-        offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
-        inner = list(chain.from_iterable(path.lists[place] for path in paths))
+        found = [partners(plan, step, path.lists[place]) for path in paths]
+        offsets = pa.array(np.concatenate([[0], np.cumsum([*map(len, found)])]), pa.int32())
+        inner = list(chain.from_iterable(found))
         lists[step.name] = pa.ListArray.from_arrays(offsets, structs(plan, step, inner))
     return {"branches": pa.StructArray.from_arrays(lists.values(), lists.keys())} if lists else {}
+
+
+def partners(plan: Plan, step: program.List, paths: list[Path]) -> list[Path]:
+    """Return the paths of a list, none if they show of a missing side what it has: only NULLs."""
+    return [] if len(paths) == 1 and shows_nothing(plan, step, paths[0]) else paths
+
+
+def shows_nothing(plan: Plan, side: program.List, path: Path) -> bool:
+    """True if what a path entered on a side is missing, and all columns there are NULL."""
+    entered = (path.steps[each.alias] for each in side.steps if isinstance(each, program.Enter))
+    if not all(each is not None and each.tuple.is_null for each in entered):
+        return False
+    columns = (plan.definition.output[at].value for at in side.columns)
+    if any(output_column(plan, [path], each).null_count == 0 for each in columns):
+        return False
+    beyond = [each for each in side.steps if isinstance(each, program.List)]
+    pairs = zip(beyond, path.lists, strict=True)
+    return all(not partners(plan, each, found) for each, found in pairs)
 
 
 def structs(plan: Plan, step: program.List, paths: Sequence[Path]) -> pa.StructArray:

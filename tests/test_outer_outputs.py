@@ -63,13 +63,6 @@ def test_deltas_of_groups_add_up_to_their_totals(form: str) -> None:
     assert {x: held for x, held in totals.items() if held[0]} == right
 
 
-def test_lists_of_an_outer_join_are_refused_with_what_to_ask_for() -> None:
-    graph = jg.JoinGraph(view_of("left"))
-    with pytest.raises(jg.DiffError, match=r'form="factorised" is for .*; ask for form="rows"'):
-        graph.apply([("insert", "a", (1, 1, 0))], form="factorised")
-    assert graph.count() == 0
-
-
 @pytest.mark.parametrize("name", ["left", "left, few columns", "full", "chain", "semi", "mark"])
 def test_a_copy_kept_by_merge_is_the_view(name: str) -> None:
     view, feed = view_of(name), Feed(43)

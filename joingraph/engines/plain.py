@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from joingraph.common.errors import DiffError, LimitError
+from joingraph.common.errors import LimitError
 from joingraph.common.progress import Progress
 from joingraph.engines.contract import Applied, Blocks, Ready
 from joingraph.engines.streaming import one_table
@@ -122,18 +122,14 @@ class ReferenceEngine:
         self, entries: Sequence[Entry], *, skip: bool
     ) -> tuple[Factorised, list[Refused]]:
         """Apply a batch as `apply` does, and give its view diffs as nested lists."""
-        if not self.plan.is_inner:
-            raise DiffError(
-                'form="factorised" is for views of inner joins; ask for form="rows", which this'
-                " view has"
-            )
         admitted, refused = self.admit(entries, skip=skip)
         factoriser = Factoriser(self.graph, self.look)
         self.keep()
         for number, diffs in admitted:
-            paired = len(diffs) > 1 and any(diff.pre and diff.post for diff in diffs)
+            moves = any(diff.pre and diff.post for diff in diffs)
+            paired = len(diffs) > 1 and (moves or not self.plan.is_inner)
             for diff in diffs:
-                factoriser.add(number, changes_alone(self.carry_out(diff)), paired=paired)
+                factoriser.add(number, self.carry_out(diff), paired=paired)
         return factoriser.made(), refused
 
     def fanout(self, entries: Sequence[Entry], *, skip: bool) -> tuple[int, bool, list[Refused]]:
@@ -330,8 +326,3 @@ class ReferenceEngine:
     def check(self) -> None:
         """Recompute every invariant, or raise CorruptGraph."""
         check(self.graph, self.look)
-
-
-def changes_alone(changed: Changes) -> list[Change | Move]:
-    """Return what changed in a graph where no flip changes the view."""
-    return [each for each in changed if not isinstance(each, Flip)]

@@ -10,6 +10,9 @@ nothing of itself or below is weighed: its partners only count.
 
 Predicates that may raise an error tie together all that they read, and their branch comes last:
 so they are asked where all other branches are known to have partners, on complete paths.
+
+A side of an outer join may be missing: its list has one partner then, of NULLs. Around a flip the
+side that flipped is taken for missing; one that is only asked for makes no branch.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from joingraph.expressions.tree import Expression, aliases_of
+from joingraph.plan.arrange import beside
 from joingraph.plan.kept_columns import is_total, kept_parts
 from joingraph.plan.model import Plan
 from joingraph.plan.program import Ask, Enter, List, Program, Step, Test, Weigh
@@ -24,9 +28,12 @@ from joingraph.plan.program import Ask, Enter, List, Program, Step, Test, Weigh
 Members = frozenset[int]
 
 
-def lists_program(plan: Plan, root: int) -> Program:
-    """Return the program that makes a change of an alias with its branches as nested lists."""
-    return Branches(plan, root).program()
+def lists_program(plan: Plan, root: int, flipped: int | None = None) -> Program:
+    """Return the program that makes a change of an alias with its branches as nested lists.
+
+    Around a flip, `flipped` is the alias that the first row came to, or the last one left.
+    """
+    return Branches(plan, root, flipped).program()
 
 
 class Branches:
@@ -37,8 +44,10 @@ class Branches:
     order    alias -> its place among all, nearest first
     """
 
-    def __init__(self, plan: Plan, root: int) -> None:
-        self.plan, self.root, self.tree = plan, root, plan.tree_from(root)
+    def __init__(self, plan: Plan, root: int, flipped: int | None = None) -> None:
+        self.plan, self.root, self.flipped = plan, root, flipped
+        tree = plan.tree_from(root).items()
+        self.tree = {alias: near for alias, near in tree if not plan.aliases[alias].is_silent}
         self.index = {alias.name: alias.index for alias in plan.aliases}
         self.late = {each for each in plan.residuals if not is_total(plan, each)}
         self.group = {alias.index: frozenset([alias.index]) for alias in plan.aliases}
@@ -52,6 +61,7 @@ class Branches:
         outputs = [each.value for each in plan.definition.output]
         self.columns = self.by_group(outputs)
         self.tests = self.by_group(plan.residuals)
+        self.own = [each for each in plan.residuals if self.read(each) == {root}]
 
     def between(self, read: set[int]) -> Members:
         """Return the aliases on the ways between some, the root left out."""
@@ -82,8 +92,10 @@ class Branches:
                 sides = sorted(beyond[group], key=self.turn)
                 nearer = self.tree[aliases[0]].alias
                 beyond[self.group[nearer]].insert(0, self.branch(aliases, sides))
-        top = beyond[self.group[self.root]]
-        return Program(self.root, None, (), tuple(sorted(top, key=self.turn)))
+        top = sorted(beyond[self.group[self.root]], key=self.turn)
+        tests = tuple(each for each in self.own if each not in self.late)
+        late = (Test(each) for each in self.own if each in self.late)
+        return Program(self.root, None, tests, (*self.asking(self.root, None), *top, *late))
 
     def turn(self, side: Step) -> tuple[bool, bool]:
         """Return when a branch' turn is: sums first, last the one with what may raise."""
@@ -116,8 +128,19 @@ class Branches:
             last = max(self.read(test) - {self.root}, key=self.order.__getitem__)
             decided.setdefault(last, []).append(test)
         for alias in aliases:
-            yield Enter(alias, self.tree[alias].vertex)
+            vertex = self.tree[alias].vertex
+            if self.plan.mode(alias, vertex) != "opt":
+                yield Enter(alias, vertex)
+            else:
+                yield Enter(alias, vertex, "null" if alias == self.flipped else "opt")
+            yield from self.asking(alias, vertex)
             yield from map(Test, decided.get(alias, ()))
+
+    def asking(self, alias: int, entry: int | None) -> Iterator[Ask]:
+        """Yield the steps that ask for others beside an alias."""
+        for step in beside(self.plan, alias, entry):
+            if isinstance(step, Ask) and step.alias != self.flipped:
+                yield step
 
     def read(self, wanted: Expression) -> set[int]:
         """Return the aliases that an expression reads."""

@@ -10,7 +10,8 @@
 A partner is {values: the view's columns of its branch, count, branches: further lists}; parts that
 have nothing to show are left out. What one change did to the view: every choice of one partner from
 each branch, counts multiplied. Branches that a residual predicate or an expression of several
-aliases ties together are one, with each of their combinations listed.
+aliases ties together are one, with each of their combinations listed. A branch that an outer join
+finds missing has an empty list, or one partner if the view shows more of it than NULLs.
 """
 
 from __future__ import annotations
@@ -136,6 +137,7 @@ def multiply(flat: Flat, branches: pa.StructArray | None) -> Flat:
         lengths = branch.value_lengths().to_numpy()
         partners = flat_partners(branch.flatten())
         parents = np.repeat(np.arange(len(lengths)), lengths)[partners.parents]
+        partners, parents = with_missing(partners, parents, np.flatnonzero(lengths == 0))
         ends = np.searchsorted(parents, np.arange(len(lengths)), side="right")
         starts = np.searchsorted(parents, np.arange(len(lengths)), side="left")
         times = (ends - starts)[flat.parents]
@@ -145,6 +147,22 @@ def multiply(flat: Flat, branches: pa.StructArray | None) -> Flat:
         chosen = partners.take(starts[flat.parents] + within)
         flat = Flat({**flat.columns, **chosen.columns}, flat.counts * chosen.counts, flat.parents)
     return flat
+
+
+def with_missing(partners: Flat, parents: Numbers, missing: Numbers) -> tuple[Flat, Numbers]:
+    """Give those without partners one of NULLs; `parents`, in order, says whose partner each is."""
+    if not len(missing):
+        return partners, parents
+    both = np.concatenate([parents, missing])
+    order = np.argsort(both, kind="stable")
+    count = len(missing)
+    columns = {
+        name: pa.concat_arrays([column, pa.nulls(count, column.type)])
+        for name, column in partners.columns.items()
+    }
+    counts = np.concatenate([partners.counts, np.ones(count, np.int64)])
+    rows = Flat(columns, counts, np.concatenate([partners.parents, np.zeros(count, np.int64)]))
+    return rows.take(order), both[order]
 
 
 def flat_partners(partners: pa.StructArray) -> Flat:

@@ -55,10 +55,10 @@ class OuterEngine(CompiledEngine):
     def factorise(
         self, entries: Sequence[Entry], *, skip: bool
     ) -> tuple[Factorised, list[Refused]]:
-        """Refuse: a list would be empty where a row is missing."""
+        """Refuse: kernels tell flips by the rows around them, and make no lists of these."""
         raise DiffError(
-            'form="factorised" is for views of inner joins; ask for form="rows", which this view'
-            " has"
+            'form="factorised" of outer joins, EXISTS and IN is made by engine="reference" alone;'
+            ' ask for form="rows"'
         )
 
     def fanout(self, entries: Sequence[Entry], *, skip: bool) -> tuple[int, bool, list[Refused]]:

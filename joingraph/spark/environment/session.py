@@ -28,7 +28,6 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.streaming.metricsEnabled": "false",
-    "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.debug.maxToStringFields": "1000",
     # Micro-batches are small: planning them again and again costs more than adapting saves.
     "spark.sql.adaptive.enabled": "false",

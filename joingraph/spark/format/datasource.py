@@ -1,8 +1,11 @@
 """`spark.read.format("joingraph").load(path)`: a durable graph's view, read by executors.
 
-    .where("userId = 5")        goes into the graph: one vertex value is read, not the view
-    .option("columns", "a, b")  only these columns leave the graph
-    .option("partitions", 4)    as many tasks, each a share of the starting tuples
+    .option("where", "userId = 5")  one vertex value is read, not the view
+    .option("columns", "a, b")      only these columns leave the graph
+    .option("partitions", 4)        as many tasks, each a share of the starting tuples
+
+A DataFrame's own .where(...) is Spark's: what Spark 4.2 pushes into a source written in Python
+stays with the DataFrame, and a query without a condition would read what the last one left.
 
 Every task opens the graph's last snapshot by itself and replays the log up to where it was when
 the query was planned, so executors must share its file system. A graph in memory, or one on another
@@ -13,7 +16,7 @@ With .option("subscriber", name) and readStream it is the view's diffs, as a str
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +26,9 @@ from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
     DataSourceStreamReader,
-    EqualTo,
-    Filter,
-    GreaterThan,
-    GreaterThanOrEqual,
-    In,
     InputPartition,
-    IsNotNull,
-    LessThan,
-    LessThanOrEqual,
 )
 from pyspark.sql.types import StructType
-from sqlglot import exp
 
 from joingraph.api.partitions import parts_in
 from joingraph.common.errors import StoreError
@@ -45,14 +39,6 @@ from joingraph.spark.types import CHANGE, spark_schema, widened
 from joingraph.storage.disk.beside import look_again
 from joingraph.storage.disk.folder import Folder
 from joingraph.storage.open_graph import read_stored
-
-COMPARED = {
-    EqualTo: exp.EQ,
-    GreaterThan: exp.GT,
-    GreaterThanOrEqual: exp.GTE,
-    LessThan: exp.LT,
-    LessThanOrEqual: exp.LTE,
-}
 
 
 class GraphSource(DataSource):
@@ -83,12 +69,13 @@ class GraphSource(DataSource):
                 'a stream has a subscriber: call graph.subscribe("spark") where the graph is '
                 'written, and readStream.option("subscriber", "spark")'
             )
+        if "where" in self.options:
+            raise StoreError("a stream of view diffs takes no option where: filter the DataFrame")
         return DiffsReader(graph_path(self.options), dict(self.options), schema.names)
 
 
 def register(spark: SparkSession) -> None:
     """Make `format("joingraph")` known to a session that joingraph has not started."""
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     spark.dataSource.register(GraphSource)
 
 
@@ -120,51 +107,16 @@ class GraphReader(DataSourceReader):
     """Reads a view in shares, or by a condition."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self.options, self.where = options, ""
         self.path, self.columns = graph_path(options), columns_to_read(options)
+        self.where = options.get("where") or None
         self.count = int(options.get("partitions", "1"))
 
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Take the conditions that a graph decides as Spark does; give the others back."""
-        view = view_of(self.options)
-        pushed: list[str] = []
-        for each in filters:
-            text = sql_of(each, view)
-            if text:
-                pushed.append(text)
-            else:
-                yield each
-        self.where = " AND ".join(pushed)
-
     def partitions(self) -> Sequence[InputPartition]:
-        """Split the view; what a condition leaves is read in one place."""
-        count = 1 if self.where else self.count
-        return [InputPartition(part) for part in parts_in(self.path, count, self.where or None)]
+        """Split the view, or what a condition leaves of it."""
+        return [InputPartition(part) for part in parts_in(self.path, self.count, self.where)]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Read one share; StoreError if a snapshot was made since the query was planned."""
         for batch in partition.value.read():
             rows = pa.Table.from_batches([batch.select(self.columns)])
             yield from widened(rows).to_batches()
-
-
-def sql_of(filter: Filter, view: View) -> str:
-    """Write a condition as SQL of the view's dialect; empty where the two might differ."""
-    name = getattr(filter, "attribute", ("",))[0]
-    if name not in view.schema.names or not is_plain(view.schema.field(name).type):
-        return ""
-    column, value = exp.column(name, quoted=True), getattr(filter, "value", None)
-    if isinstance(filter, IsNotNull):
-        return exp.not_(exp.Is(this=column, expression=exp.null())).sql(dialect=view.dialect)
-    if isinstance(filter, In) and None not in filter.value:
-        values = [exp.convert(each) for each in filter.value]
-        return exp.In(this=column, expressions=values).sql(dialect=view.dialect)
-    for kind, compare in COMPARED.items():
-        if isinstance(filter, kind):
-            return compare(this=column, expression=exp.convert(value)).sql(dialect=view.dialect)
-    return ""
-
-
-def is_plain(type: pa.DataType) -> bool:
-    """True for types whose values and order are the same in every system."""
-    return bool(pa.types.is_integer(type) or pa.types.is_string(type))

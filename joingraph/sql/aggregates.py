@@ -16,7 +16,7 @@ from sqlglot import exp
 from joingraph.aggregates import registry
 from joingraph.sql.functions.binding import refused
 from joingraph.sql.scope import check_args
-from joingraph.sql.text.refusal import Mistake
+from joingraph.sql.text.refusal import Mistake, Refusal
 
 # What sqlglot calls otherwise than most people do.
 _NAMES: dict[type, str] = {
@@ -26,6 +26,11 @@ _NAMES: dict[type, str] = {
     exp.LogicalOr: "BOOL_OR",
     exp.GroupConcat: "STRING_AGG",
     exp.ArrayUniqueAgg: "COLLECT_SET",
+    exp.BitwiseAndAgg: "BIT_AND",
+    exp.BitwiseOrAgg: "BIT_OR",
+    exp.BitwiseXorAgg: "BIT_XOR",
+    exp.JSONArrayAgg: "JSON_AGG",
+    exp.JSONObjectAgg: "JSON_OBJECT_AGG",
 }
 _QUANTILES: dict[type, str] = {
     exp.PercentileCont: "PERCENTILE_CONT",
@@ -138,6 +143,9 @@ def _function(node: exp.Func, dialect: str) -> Written:
     if second is not None:
         (constants if type(node) in _QUANTILES else args).append(second)
     args += node.args.get("expressions") or []
+    if node.args.get("count"):
+        why, instead = "lists of the best are not supported", "write it of one value"
+        raise Refusal(node, f"{name} of several values", why, instead)
     known = {"this", "expression", "expressions", "separator", "quantile", "big_int"}
     known |= {"nulls_excluded"} if dialect == "spark" else set()
     check_args(node, known, name)

@@ -16,7 +16,7 @@ from itertools import count as count_from
 import pyarrow as pa
 
 from joingraph.expressions.tree import Expression
-from joingraph.generators.paths import LIVES, Path, Step, at_value
+from joingraph.generators.paths import LIVES, Path, Step, at_value, pieces
 from joingraph.generators.reads.scan import in_batches
 from joingraph.generators.reads.starts import best_way, sort, starts
 from joingraph.generators.rows import view_rows
@@ -122,15 +122,16 @@ def why(graph: Graph, look: LookAhead, asked: Asked) -> list[tuple[Kept | None, 
     reading = Reading(asked.conditions)
     way = best_way(graph, reading)
     program = graph.plan.program(paths_program, way.alias, asked.conditions)
-    paths = list(
-        matching(graph, look, reading, way=way, program=program, touched=Touched(), has_all=True)
+    paths = matching(
+        graph, look, reading, way=way, program=program, touched=Touched(), has_all=True
     )
-    rows = view_rows(graph.plan, paths)
-    return [
-        tuple(map(kept, path.steps))
-        for path, row in zip(paths, rows, strict=True)
-        if row == asked.words
-    ]
+    found = list[tuple[Kept | None, ...]]()
+    for piece in pieces(paths):
+        if asked.is_full(len(found)):
+            break
+        rows = zip(piece, view_rows(graph.plan, piece), strict=True)
+        found += [tuple(map(kept, path.steps)) for path, row in rows if row == asked.words]
+    return found[: asked.limit]
 
 
 def kept(step: Step | None) -> Kept | None:

@@ -272,12 +272,13 @@ class JoinGraph(Closing):
         """
         return self._reads.partitions(n, where=where)
 
-    def why(self, row: object) -> Why:
+    def why(self, row: object, *, limit: int | None = None) -> Why:
         """Find the complete paths behind a view row, given as a tuple or a dict; print draws them.
 
-        Each is {alias: {column: value}}, over the columns the graph keeps.
+        Each is {alias: {column: value}}, over the columns the graph keeps. With a limit, only so
+        many are made; `times` tells how many joined rows there are in all.
         """
-        return self._reads.why(row)
+        return self._reads.why(row, limit)
 
     def why_not(self, row: object) -> WhyNot:
         """Tell where the paths of a row break that is not in the view: [(aliases, reason), ...]."""

@@ -149,12 +149,17 @@ class Reads:
             with self._naming(conditions):
                 return self._live.settled().count(conditions)
 
-    def why(self, row: object) -> Why:
-        """Return the complete paths behind a view row."""
+    def why(self, row: object, limit: int | None = None) -> Why:
+        """Return the complete paths behind a view row, or the first of them and how many rows."""
         with self._live.lock:
-            lookup = ask(self._live.view.definition, row, "why(row)")
+            view = self._live.view
+            wanted = make_reading(view.definition, None, None, limit).limit
+            lookup = ask(view.definition, row, "why(row)")._replace(limit=wanted)
             with self._naming(lookup.conditions):
-                return paths_text(self._live.view.plan, self._live.settled().why(lookup))
+                engine = self._live.settled()
+                found = engine.why(lookup)
+                times = engine.joined_rows(lookup) if lookup.is_full(len(found)) else None
+                return paths_text(view.plan, found, times)
 
     def why_not(self, row: object) -> WhyNot:
         """Return where the paths of a row break that is not in the view."""

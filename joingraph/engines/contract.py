@@ -210,6 +210,10 @@ class Engine(Protocol):
         """Find the complete paths behind a row of the view: what each alias keeps on it."""
         ...
 
+    def joined_rows(self, asked: Asked) -> int:
+        """Count the joined rows that a row of the view stands for, without making its paths."""
+        ...
+
     def why_not(self, asked: Asked) -> list[Break]:
         """Find where the paths of a row break that the view does not have."""
         ...

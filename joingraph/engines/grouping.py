@@ -20,14 +20,14 @@ import pyarrow as pa
 from joingraph.common.errors import CorruptGraph, DiffError, LimitError, ViewError
 from joingraph.common.progress import Progress
 from joingraph.engines.contract import Applied, Blocks, Engine, Ready
+from joingraph.engines.group_paths import of_key, paths_of
 from joingraph.engines.streaming import one_table
 from joingraph.expressions.evaluate import NoAnswer, evaluate
 from joingraph.expressions.order import in_order
-from joingraph.expressions.python_values import python_value
 from joingraph.expressions.show import show
 from joingraph.expressions.texts import blocks, take_rows
 from joingraph.expressions.tree import Expression
-from joingraph.expressions.words import Word, from_words
+from joingraph.expressions.words import Word
 from joingraph.generators.deltas import DeltaMaker
 from joingraph.generators.groups import Groups, Key, Shown, Values, some, surviving
 from joingraph.generators.reads.scan import BLOCK
@@ -37,7 +37,7 @@ from joingraph.reads.expire import Conditions
 from joingraph.reads.group_keys import GroupsWay, choose_groups
 from joingraph.reads.requests import Reading
 from joingraph.reads.requests import Touched as Visited
-from joingraph.reads.row_lookup import Asked, ask, condition, of_joined, of_rows
+from joingraph.reads.row_lookup import Asked, ask, of_joined, of_rows
 from joingraph.reads.why import Kept
 from joingraph.reads.why_not import Break, NoGroup, NotHaving, OtherRow
 from joingraph.sql.definition import Definition
@@ -323,26 +323,17 @@ class GroupingEngine:
 
     def why(self, asked: Asked) -> Sequence[Sequence[Kept | None]]:
         """Find the complete paths of a group of such values."""
-        found = list[Sequence[Kept | None]]()
-        groups, way = self.groups_of(asked.conditions), self.way_to(asked.conditions)
-        for key in groups.keys_of(asked.words, way):
-            for row in self.rows_of(key):
-                found += self.rows.why(row)
-        return found
+        return paths_of(self.rows, self.grouping.joined, self.keys_of(asked), asked.limit)
 
-    def rows_of(self, key: Key) -> Iterator[Asked]:
-        """Yield the joined rows of a group, each once, as rows that are asked about."""
-        joined, seen = self.grouping.joined, set[tuple[Word, ...]]()
-        conditions = [
-            condition(output, python_value(from_words([word], output.value.type)[0]))
-            for output, word in zip(joined.output, key, strict=False)
-        ]
-        for batch in self.rows.read(Reading(tuple(conditions)), Visited()):
-            for row in batch.to_pylist():
-                asked = ask(joined, row, "why(row)")
-                if asked.words not in seen:
-                    seen.add(asked.words)
-                    yield asked
+    def joined_rows(self, asked: Asked) -> int:
+        """Count the joined rows of a group."""
+        joined = self.grouping.joined
+        return sum(self.rows.count(of_key(joined, key)) for key in self.keys_of(asked))
+
+    def keys_of(self, asked: Asked) -> list[Key]:
+        """Return the keys of the groups that show such a row."""
+        groups, way = self.groups_of(asked.conditions), self.way_to(asked.conditions)
+        return groups.keys_of(asked.words, way)
 
     def why_not(self, asked: Asked) -> list[Break]:
         """Say what the group of such keys shows, or why it has no path."""

@@ -28,10 +28,18 @@ COMPARISONS = ("equal", "less", "less_equal", "greater", "greater_equal", "in", 
 
 
 class Asked(NamedTuple):
-    """A row of the view's columns: its words, and what they ask of each column."""
+    """A row of the view's columns: its words, and what they ask of each column.
+
+    `limit` is how many of its paths are wanted; None: all.
+    """
 
     words: tuple[Word, ...]
     conditions: tuple[Call, ...]
+    limit: int | None = None
+
+    def is_full(self, paths: int) -> bool:
+        """True if so many paths are as many as are wanted."""
+        return self.limit is not None and paths >= self.limit
 
 
 def ask(definition: Definition, row: object, question: str) -> Asked:

@@ -10,7 +10,7 @@ and types of the base tables' columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -89,20 +89,34 @@ class WhyPath(dict[str, dict[str, Value]]):
 
 
 class Why(list[WhyPath]):
-    """The complete paths behind a view row; printing draws them."""
+    """The complete paths behind a view row, or the first of them; printing draws them.
+
+    `times` tells how many joined rows all of them make: of a row that is no group, how often the
+    view has it.
+    """
+
+    def __init__(self, paths: Iterable[WhyPath], times: int | None = None) -> None:
+        super().__init__(paths)
+        self.times = sum(each.times for each in self) if times is None else times
 
     def __str__(self) -> str:
-        return "\n\n".join(map(str, self)) or "no path leads to this row; why_not(row) tells why"
+        if not self.times:
+            return "no path leads to this row; why_not(row) tells why"
+        drawn = [*map(str, self)]
+        if self.times > sum(each.times for each in self):
+            drawn.append(f"... of {self.times:,} joined rows in all")
+        return "\n\n".join(drawn)
 
 
-def paths_text(plan: Plan, paths: Sequence[OnPath]) -> Why:
-    """Return the paths as the base tables' columns, by alias."""
+def paths_text(plan: Plan, paths: Sequence[OnPath], times: int | None) -> Why:
+    """Return the paths as the base tables' columns, by alias; `times` where others are left out."""
     by_alias = [
         columns_where_kept(plan, alias, [path[alias.index] for path in paths])
         for alias in plan.aliases
     ]
     rows = zip(*by_alias, strict=True)
-    return Why(WhyPath(plan, row, path) for row, path in zip(rows, paths, strict=True))
+    drawn = (WhyPath(plan, row, path) for row, path in zip(rows, paths, strict=True))
+    return Why(drawn, times)
 
 
 def columns_where_kept(

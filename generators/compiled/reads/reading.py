@@ -142,6 +142,8 @@ def why(starts: Starts, asked: Asked) -> list[tuple[Kept | None, ...]]:
             same = [at for at, row in enumerate(rows) if row == asked.words]
             mine = part.take(np.array(same, np.int64))
             found += zip(*(kept(walker, mine, alias.index) for alias in plan.aliases), strict=True)
+            if asked.is_full(len(found)):
+                return found[: asked.limit]
     return found
 
 

@@ -363,6 +363,10 @@ class CompiledEngine(Indexed):
         """Find the complete paths behind a row of the view: what each alias keeps on it."""
         return why(self.folding_starts, asked)
 
+    def joined_rows(self, asked: Asked) -> int:
+        """Count the rows that are equal to one of the view."""
+        return self.count(asked.conditions)
+
     def why_not(self, asked: Asked) -> list[Break]:
         """Find where the paths of a row break that the view does not have."""
         mirror = Mirror(self.folding_starts)

@@ -29,7 +29,7 @@ JOINED = "f JOIN t ON f.author = t.author JOIN r ON r.id = t.id"
             "SELECT f.fan, COUNT(*) AS n FROM f JOIN t ON f.author = t.author GROUP BY f.fan",
             "ft",
         ),
-        ({}, f"SELECT f.fan, COUNT(*) AS n FROM {JOINED} GROUP BY f.fan", "ft"),
+        ({}, f"SELECT f.fan, COUNT(*) AS n FROM {JOINED} GROUP BY f.fan", "ftr"),
         ({}, f"SELECT f.w, COUNT(*) AS n FROM {JOINED} GROUP BY f.w", "f"),
         (
             {"f": FOLLOWER.replace("fan BIGINT", "fan DOUBLE")},
@@ -44,7 +44,7 @@ JOINED = "f JOIN t ON f.author = t.author JOIN r ON r.id = t.id"
         (
             {},
             f"SELECT f.fan, COUNT(*) AS n FROM {JOINED} JOIN t u ON u.id = r.id GROUP BY f.fan",
-            "f",
+            "fr",
         ),
         ({}, "SELECT COUNT(*) AS n FROM f JOIN t ON f.author = t.author", ""),
     ],
@@ -97,6 +97,28 @@ def test_a_key_that_does_not_hold_leaves_groups_right() -> None:
     diff = graph.insert("t", [(1, at) for at in range(40)])
     assert diff.net() == [("insert", (7, 80), 1)]
     graph.check()
+
+
+SUMS = "COUNT(*) AS n, SUM(r.who) AS s, COUNT(r.who) AS m"
+
+
+@pytest.mark.parametrize("shown", [SUMS, "COUNT(*) AS n"])
+@pytest.mark.parametrize("fans", [1, 7, 8, 21])
+def test_a_row_that_meets_two_on_its_way_to_a_group_tells_of_it_once(shown: str, fans: int) -> None:
+    sql = f"SELECT f.fan, {shown} FROM {JOINED} GROUP BY f.fan"
+    one, other = (jg.JoinGraph(jg.View(sql, TABLES), engine=e) for e in ("compiled", "reference"))
+    one.compile()
+    twice = {
+        "f": [(author, fan, None) for author in (1, 2, 3) for fan in range(fans)],
+        "t": [(1, 5), (2, 5), (3, 6), (3, 6)],  # 5 is of two authors, 6 is there twice
+    }
+    for graph in (one, other):
+        graph.load(twice)
+    for batch, rows in (([(5, 1), (6, 2)], 1 + 2), ([(5, -3), (5, 4), (6, None)], 2 + 2 + 2)):
+        mine, theirs = one.insert("r", batch), other.insert("r", batch)
+        assert_same(mine.rows(), theirs.rows())
+        assert len(mine.rows()) == rows * fans
+        one.check()
 
 
 def assert_same(one: Sequence[object], other: Sequence[object]) -> None:

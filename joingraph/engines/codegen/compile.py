@@ -30,7 +30,7 @@ from joingraph.common.atomic_file import write_shared
 from joingraph.common.cache_folder import own_folder
 from joingraph.common.errors import StoreError
 from joingraph.common.forks import FORKS
-from joingraph.engines.codegen.module_text import IMPORTS
+from joingraph.engines.codegen.module_text import IMPORTS, IMPORTS_OF_GROUPS
 from joingraph.graph.compiled.machine.kernel_cache import say_once
 from joingraph.graph.compiled.machine.stamps import meant, stamp_of
 from joingraph.graph.compiled.memory.reserved import INTERPRETED
@@ -71,7 +71,7 @@ def compile_text(text: str) -> int:
 def runtime_stamp() -> str:
     """Return the stamp of all that a generated kernel may call."""
     names: dict[str, Any] = {}
-    exec(IMPORTS, {}, names)  # noqa: S102  # our own text
+    exec(IMPORTS + IMPORTS_OF_GROUPS, {}, names)  # noqa: S102  # our own text
     return stamp_of(*meant(names.keys() - {"plug"}, names))
 
 

@@ -45,6 +45,7 @@ from joingraph.graph.compiled.lists import (
     append,
     begin_inside,
     prefetch_column,
+    prefetch_numbers,
     prefetch_run,
     resize,
 )
@@ -76,7 +77,15 @@ from joingraph.graph.compiled.fields import (
     OP_COUNT,
     V_NEXT,
 )
-from joingraph.graph.compiled.machine.kernel import add128, multiply_high
+from joingraph.graph.compiled.machine.eight import (
+    add8,
+    add8_wide,
+    ld8,
+    places8,
+    plus8,
+    run8,
+)
+from joingraph.graph.compiled.machine.kernel import add128, multiply_high, sto8
 from joingraph.maintainers.compiled.groups import group_of, list_empty, number_row
 from joingraph.maintainers.compiled.long_sums import wide_double, wide_real
 from joingraph.maintainers.compiled.messages import begin_diff

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 from joingraph.engines.codegen.link import Linker
 from joingraph.engines.codegen.module_text import HEAD_OF_GROUPS, INSERTS, NOTE, PATHS
-from joingraph.engines.codegen.notes import note_lines
+from joingraph.engines.codegen.notes import ALWAYS, add_lines, eight_lines, note_lines
 from joingraph.engines.codegen.paths import Writer
 from joingraph.engines.codegen.prefetch import AheadOfInserts
 from joingraph.engines.codegen.sums import ONE, Sum, unit_of, write_product, write_term
@@ -67,8 +67,8 @@ def write_telling(groups: GroupLayout, lookahead: int, alias: int) -> str:
 
 def write_telling_inserts(groups: GroupLayout, lookahead: int, alias: int) -> str:
     """Write the kernel that links new rows and tells of each."""
-    is_once = is_told_once(groups.plan, groups.messages, alias)
-    writer = Teller(groups.layout, lookahead, alias, groups=groups, is_once=is_once)
+    marks = "folds" if is_told_once(groups.plan, groups.messages, alias) else ALWAYS
+    writer = Teller(groups.layout, lookahead, alias, groups=groups, marks=marks)
     writer.bases()
     ahead = AheadOfInserts(writer, groups.stride)
     writer.say("gd = ld(st, GROUPS)", "silent = gd == 0")
@@ -104,7 +104,7 @@ class Teller(Writer):
     """The lines written so far."""
 
     groups: GroupLayout = field(kw_only=True)
-    is_once: bool = False  # a group is told of once in a base diff
+    marks: str = ALWAYS  # whether a group may be told of twice in a base diff, or in a batch
 
     def text(self, title: str, signature: str) -> str:
         """Return the module's text."""
@@ -149,7 +149,7 @@ class Teller(Writer):
         """Write what prefetches the rows of a leaf at a value: of most, the numbers are enough."""
         own = self.layout.aliases[seat.alias]
         if own.is_numbered and not any(self.groups.messages.tells[seat.alias].own):
-            return f"prefetch_column(heap, {record} + {seat.offset * 8}, {own.projected})"
+            return f"prefetch_numbers(heap, {record} + {seat.offset * 8}, {own.projected})"
         return f"prefetch_run(heap, {record} + {seat.offset * 8}, {seat.columns})"
 
     def group_bases(self) -> list[str]:
@@ -314,18 +314,11 @@ class Teller(Writer):
             weight = Sum(f"(ld(r{vertex}, {link.seat.length}) & LENGTH)")
             self.go_on(alias, self.brought(alias, weight, {vertex: met}, {}), None)
             return
-        depth, words = self.depth, dict[int, str]()
+        depth = self.depth
         if own.kind == LEAF:
-            self.measure_all(alias, vertex, link.seat)
-            words = {w: f"ld(b{alias} + {w} * s{alias}, at_{alias})" for w in range(own.projected)}
-            number = f"ld(b{alias} + {own.projected} * s{alias}, at_{alias})"
-            self.say(f"for at_{alias} in range(c{alias}):")
+            words, number = self.enter_leaf(alias, link, {vertex: met})
         else:
-            self.say(f"list_{alias} = heap + ld(r{vertex}, {link.seat.offset}) * 8")
-            self.say(f"for at_{alias} in range(ld(r{vertex}, {link.seat.length}) & LENGTH):")
-            first = 1 + len(own.links)
-            words = self.row_words(alias, f"node_{alias}", first) if own.kind == NODE else {}
-            number = f"ld(node_{alias}, {first + own.projected})"
+            words, number = self.enter_list(alias, link)
         self.depth += 1
         if own.kind >= EDGE:
             self.bind_others(alias, vertex)
@@ -337,11 +330,39 @@ class Teller(Writer):
         self.go_on(alias, change, group)
         self.depth = depth
 
-    def measure_all(self, alias: int, vertex: int, seat: Seat) -> None:
-        """Load where a leaf's rows lie, how many there are, and how far its columns are apart."""
-        self.say(f"b{alias} = heap + ld(r{vertex}, {seat.offset}) * 8")
-        self.say(f"s{alias} = ld(r{vertex}, {seat.length})", f"c{alias} = s{alias} & LENGTH")
-        self.say(f"s{alias} = ((1 << (s{alias} >> 40)) >> 1) * 8")
+    def enter_leaf(
+        self, alias: int, link: Link, known: dict[int, list[Sum]]
+    ) -> tuple[dict[int, str], str]:
+        """Write the head of the loop over a leaf's rows; gives their words, and their number.
+
+        What all rows bring alike is added to eight groups at a time before, if it may.
+        """
+        own, v, seat = self.layout.aliases[alias], link.vertex, link.seat
+        self.say(f"b{alias} = heap + ld(r{v}, {seat.offset}) * 8")
+        self.say(f"s{alias} = ld(r{v}, {seat.length})", f"c{alias} = s{alias} & LENGTH")
+        self.say(f"s{alias} = ((1 << (s{alias} >> 40)) >> 1) * 8", "rest = 0")
+        column = f"b{alias} + {own.projected} * s{alias}"
+        is_alike = own.is_numbered and not any(self.groups.messages.tells[alias].own)
+        if is_alike and self.marks != ALWAYS:
+            change = self.brought(alias, ONE, known, {})
+            self.say(f"numbers = {column}")
+            self.say(*eight_lines(self.groups, change, f"c{alias}", self.marks))
+        self.say(f"for at_{alias} in range(rest, c{alias}):")
+        words = {w: f"ld(b{alias} + {w} * s{alias}, at_{alias})" for w in range(own.projected)}
+        return words, f"ld({column}, at_{alias})"
+
+    def enter_list(self, alias: int, link: Link) -> tuple[dict[int, str], str]:
+        """Write the head of the loop over entries; gives the words of a row, and its number."""
+        own, v = self.layout.aliases[alias], link.vertex
+        self.say(f"list_{alias} = heap + ld(r{v}, {link.seat.offset}) * 8")
+        self.say(f"c{alias} = ld(r{v}, {link.seat.length}) & LENGTH")
+        if self.marks != ALWAYS and alias != self.groups.messages.root:
+            self.say(f"marks_{alias} = {self.marks} or c{alias} > 1")
+            self.marks = f"marks_{alias}"
+        self.say(f"for at_{alias} in range(c{alias}):")
+        first = 1 + len(own.links)
+        words = self.row_words(alias, f"node_{alias}", first) if own.kind == NODE else {}
+        return words, f"ld(node_{alias}, {first + own.projected})"
 
     def bind_others(self, alias: int, vertex: int) -> None:
         """Bind the values that an entry has at an alias' other vertices."""
@@ -362,30 +383,14 @@ class Teller(Writer):
 
     def add_to_group(self, change: Sequence[Sum], group: str | None) -> None:
         """Write how sums are added to a group, which is noted before and after."""
-        state, words = len(self.groups.keys), self.groups.words
         if group is None:
             self.say(*self.bound_keys(), "group = group_of(st)")
         if group != "numbered":
             self.say(f"number = (group - table) // {self.groups.stride * 8}")
-        self.say(*(f"old_{word} = ld(group, {state + word})" for word in range(words)))
-        news = self.add_news(change, state)
-        self.say(*note_lines(self.groups, news, is_once=self.is_once))
+        lines, news = add_lines(self.groups, change)
+        self.say(*lines, *note_lines(self.groups, news, self.marks))
         if group is None or self.groups.messages.tells[self.start_alias].up is None:
-            self.say(f"list_empty(gd, group + {state * 8})")
-
-    def add_news(self, change: Sequence[Sum], state: int) -> list[str]:
-        """Write how sums are added to a group's; gives what holds the new words."""
-        news, word = list[str](), 0
-        for size, each in zip(self.groups.sizes, change, strict=True):
-            if size == 1:
-                self.say(f"new_{word} = old_{word} + {each.low}")
-                self.say(f"sto(group, {state + word}, new_{word})")
-                news.append(f"new_{word}")
-            else:
-                self.say(f"add128(group + {(state + word) * 8}, {each.low}, {each.upper})")
-                news += [f"ld(group, {state + word})", f"ld(group, {state + word + 1})"]
-            word += size
-        return news
+            self.say(f"list_empty(gd, group + {len(self.groups.keys) * 8})")
 
     def bound_keys(self) -> Iterator[str]:
         """Bind what `group_of` reads: values of vertices; rows are numbered, but for the start."""

@@ -15,6 +15,7 @@ from joingraph.graph.compiled.machine.kernel import kernel, ld, prefetch, small,
 
 COUNTED_ROWS = 32
 PREFETCHED_ROWS = 32  # beyond that the machine has seen where it goes
+PREFETCHED_NUMBERS = 256
 
 
 @kernel
@@ -176,5 +177,14 @@ def prefetch_column(heap: int, group: int, column: int) -> None:
     """Ask for the first rows of a list, in one of its columns."""
     offset, sized = ld(group, 0), ld(group, 1)
     rows, capacity = min(sized & LENGTH, PREFETCHED_ROWS), (1 << (sized >> 40)) >> 1
+    for row in range(0, rows, 8):
+        prefetch(heap, offset + column * capacity + row)
+
+
+@small
+def prefetch_numbers(heap: int, group: int, column: int) -> None:
+    """Ask for one column of a list, which has numbers: the machine goes where they lead instead."""
+    offset, sized = ld(group, 0), ld(group, 1)
+    rows, capacity = min(sized & LENGTH, PREFETCHED_NUMBERS), (1 << (sized >> 40)) >> 1
     for row in range(0, rows, 8):
         prefetch(heap, offset + column * capacity + row)

@@ -55,9 +55,10 @@ def classes_of(plan: Plan, known: set[Expression]) -> set[Expression]:
 def is_told_once(plan: Plan, messages: Messages, start: int) -> bool:
     """True if a row of an alias changes a group once, as keys are declared.
 
-    No other alias may have the row, and it must be a row of the root, or meet some at one value: of
-    these the value and the group tell the key. Should it not hold, a group is still told of no more
-    often than the root has rows, for which there is room.
+    It must meet one row at most of each alias on its way to the root, which a kernel sees; and no
+    other alias may have the row. Then it meets the root's rows at one value, and this value and the
+    group tell their key. Should that not hold, a group is still told of no more often than the root
+    has rows, for which there is room.
     """
     tables, root = [alias.table for alias in plan.aliases], messages.root
     up = messages.tells[start].up
@@ -65,9 +66,11 @@ def is_told_once(plan: Plan, messages: Messages, start: int) -> bool:
         return False
     if up is None:
         return True
+    while (top := messages.meets[up].top) != root:
+        assert top is not None, "the root is an alias"
+        up = messages.tells[top].up
+        assert up is not None, "the root is above all others"
     alias = plan.aliases[root]
-    if messages.meets[up].top != root:
-        return False
     known = {bare(each) for each in alias.keys[alias.vertices.index(up)]}
     known |= {bare(each) for each, slot in plan.slots.items() if slot in messages.keys}
     key = plan.definition.key_columns(alias.name, alias.table)

@@ -3,6 +3,7 @@
     ld(base, i), sto(base, i, value)     the int64 at base + 8 * i, aligned or not
     ldb(base, i)                         the byte at base + i, 0 … 255
     copy8(to, i, of, j), fill8(to, i, v) eight words at once, wherever they lie
+    sto8(to, i, words)                   eight words of a tuple
     prefetch(base, i)                    ask for the line at base + 8 * i
     mix(key)                             a well-mixed 64-bit hash of a word
     add128(place, low, high)             add to the 128 bits at an address; what is over is lost
@@ -163,6 +164,11 @@ if INTERPRETED:
         for lane in range(8):
             sto(to, i + lane, value)
 
+    def sto8(to: int, i: int, words: tuple[int, ...]) -> None:
+        """Store eight words."""
+        for lane in range(8):
+            sto(to, i + lane, words[lane])
+
     def prefetch(base: int, index: int) -> None:
         """Do nothing: a hint changes no result."""
 
@@ -247,6 +253,12 @@ elif CHECKED:
             llvm_ops.fill8(to, i, value)
 
     @kernel
+    def sto8(to: int, i: int, words: tuple[int, ...]) -> None:
+        """Store eight words."""
+        if _inside(to + 8 * i, to + 8 * i + 64):
+            llvm_ops.sto8(to, i, words)
+
+    @kernel
     def add128(place: int, low: int, high: int) -> None:
         """Add to a sum, modulo 2^128."""
         if _inside(place, place + 16):
@@ -270,7 +282,7 @@ elif CHECKED:
     multiply_high = llvm_ops.multiply_high
 else:
     ld, ldb, sto = llvm_ops.ld, llvm_ops.ldb, llvm_ops.sto
-    copy8, fill8 = llvm_ops.copy8, llvm_ops.fill8
+    copy8, fill8, sto8 = llvm_ops.copy8, llvm_ops.fill8, llvm_ops.sto8
     add128, mul128 = llvm_ops.add128, llvm_ops.mul128
     multiply_high, multiply_add = llvm_ops.multiply_high, llvm_ops.multiply_add
     prefetch, mix, call3 = llvm_ops.prefetch, llvm_ops.mix, llvm_ops.call3

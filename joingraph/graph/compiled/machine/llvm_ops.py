@@ -19,6 +19,7 @@ SECRET = 0x2D358DCCAA6C78A5
 _WORD = ir.IntType(64)
 _HALF = ir.IntType(32)
 _EIGHT = ir.VectorType(_WORD, 8)
+_WORDS: Any = types.UniTuple  # untyped
 
 
 def operation(function: Callable[..., Any]) -> Any:
@@ -82,6 +83,19 @@ def fill8(typing: Any, to: Any, i: Any, value: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), code
+
+
+@operation
+def sto8(typing: Any, to: Any, i: Any, eight: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        words = ir.Constant(_EIGHT, ir.Undefined)
+        for lane in range(8):
+            word = builder.extract_value(args[2], lane)
+            words = builder.insert_element(words, word, _HALF(lane))
+        builder.store(words, _eight(builder, args[0], args[1]), align=8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, _WORDS(types.int64, 8)), code
 
 
 @operation

@@ -53,12 +53,11 @@ class Linker:
         if vertex.key == 0:
             self.say(f"r{v} = put(vertex_{v}, {key})")
             return
-        ahead, word = self.ahead.value(link), f"vertex_{v}, ld(row, {link.key})"
+        ahead = self.ahead.value(link)
         if vertex.key == 1:
-            self.say(f"r{v} = {ahead} if ahead else 1", f"if r{v} & 1:")
-            self.say(f"    r{v} = put_absent({word}, r{v} - 1, {vertex.stride})")
-            self.say(f"elif ld(r{v}, 0) != ld(row, {link.key}):")
-            self.say(f"    r{v} = put_word({word}, {vertex.stride})")
+            self.say(
+                *put_lines(f"r{v}", ahead, f"vertex_{v}", f"ld(row, {link.key})", vertex.stride)
+            )
         else:
             self.say(f"r{v} = {ahead} if ahead else 0")
             self.say(f"if r{v} == 0 or not same_key(r{v}, {key}, {vertex.key}):")
@@ -81,7 +80,7 @@ class Linker:
             "was = sized & LENGTH",
             "room = (1 << (sized >> 40)) >> 1",
             *self.begin(seat, v),
-            f"{'elif' if seat.room else 'if'} was == room:",
+            "elif was == room:",
             f"    resize(st, r{v} + {seat.offset * 8}, {seat.shape}, sized >> 40)",
             f"    sized = ld(r{v}, {seat.length})",
             "    room = (1 << (sized >> 40)) >> 1",
@@ -96,11 +95,13 @@ class Linker:
 
     @staticmethod
     def begin(seat: Seat, vertex: int) -> list[str]:
-        """Let an empty list lie in its record, if that has room."""
-        if not seat.room:
-            return []
-        inside = f"begin_inside(st, r{vertex} + {seat.offset * 8}, {seat.shape})"
-        return ["if sized == 0:", f"    sized, room = {inside}, 1"]
+        """Let an empty list lie in its record, if that has room, or else in the heap."""
+        group = f"r{vertex} + {seat.offset * 8}"
+        inside, apart = (
+            f"begin_inside(st, {group}, {seat.shape})",
+            f"begin_block(st, {group}, {seat.columns})",
+        )
+        return ["if sized == 0:", f"    sized, room = {inside if seat.room else apart}, 1"]
 
     def note(self, record: str, at: str) -> None:
         """Tell the index of long lists, if there is one."""
@@ -133,10 +134,7 @@ class Linker:
 
     def identity(self, vertex: int) -> str:
         """Write the id of a bound value."""
-        size = self.layout.vertices[vertex].stride * 8
-        if size & (size - 1) == 0:
-            return f"((r{vertex} - records_{vertex}) >> {size.bit_length() - 1})"
-        return f"((r{vertex} - records_{vertex}) // {size})"
+        return number_of(f"r{vertex} - records_{vertex}", self.layout.vertices[vertex].stride * 8)
 
     def enliven(self, beyond: Link, link: int, record: str, at: str) -> None:
         """Enliven an entry if the value beyond it is complete (exact), or anyway (global)."""
@@ -146,3 +144,21 @@ class Linker:
             self.say(f"if not ({' or '.join(tests)}):", f"    {call}")
         else:
             self.say(call)
+
+
+def put_lines(record: str, ahead: str, table: str, key: str, stride: int) -> list[str]:
+    """Return the lines that take a key's record as it was found ahead; else it is found or made."""
+    return [
+        f"{record} = {ahead} if ahead else 1",
+        f"if {record} & 1:",
+        f"    {record} = put_absent({table}, {key}, {record} - 1, {stride})",
+        f"elif ld({record}, 0) != {key}:",
+        f"    {record} = put_word({table}, {key}, {stride})",
+    ]
+
+
+def number_of(distance: str, size: int) -> str:
+    """Write the number of a record, which lies so far behind the first one of its size."""
+    if size & (size - 1) == 0:
+        return f"(({distance}) >> {size.bit_length() - 1})"
+    return f"(({distance}) // {size})"

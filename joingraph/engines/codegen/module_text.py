@@ -43,6 +43,7 @@ from joingraph.graph.compiled.machine.kernel import call3, copy8, fill8, ld, plu
 from joingraph.maintainers.compiled.link import link_node
 from joingraph.graph.compiled.lists import (
     append,
+    begin_block,
     begin_inside,
     prefetch_column,
     prefetch_numbers,

@@ -21,7 +21,10 @@ ALWAYS = "True"  # marks are of use: nothing is known of keys
 
 
 def add_lines(groups: GroupLayout, change: Sequence[Sum]) -> tuple[list[str], list[str]]:
-    """Return the lines that add sums to a group's; and what holds the new words, as `old_0` and so on hold the old ones."""
+    """Return the lines that add sums to a group's, and what holds the new words.
+
+    Variables hold the old ones: `old_0` and so on.
+    """
     state, words = len(groups.keys), groups.words
     lines, news = [f"old_{word} = ld(group, {state + word})" for word in range(words)], list[str]()
     for size, each in zip(groups.sizes, change, strict=True):
@@ -37,7 +40,7 @@ def add_lines(groups: GroupLayout, change: Sequence[Sum]) -> tuple[list[str], li
 
 
 def note_lines(groups: GroupLayout, news: Sequence[str], marks: str) -> list[str]:
-    """Return the lines that note a group, whose sums now are given, and whether marks are of use."""
+    """Return the lines that note a group, given its sums now, and whether marks are of use."""
     state, words = len(groups.keys), groups.words
     mark = state + words
     now = [f"sto(notes_{1 + mark + at}, {{}}, {new})" for at, new in enumerate(news)]

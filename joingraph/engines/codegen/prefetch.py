@@ -36,6 +36,7 @@ from joingraph.graph.compiled.memory.state import most_links
 
 if TYPE_CHECKING:
     from joingraph.engines.codegen.paths import Writer
+    from joingraph.graph.compiled.layout import Layout
 
 Stage = Callable[[Link, str], None]
 
@@ -288,3 +289,8 @@ class AheadOfAny(Ahead):
 def ring_slot(link: int, at: str) -> str:
     """Return where the ring has the record of a link's value at an op."""
     return f"{link * RING_SLOTS} + (({at}) & {RING_SLOTS - 1})"
+
+
+def group_slot(layout: Layout, at: str) -> str:
+    """Return where the ring of inserts has the record of the group of the row of an op."""
+    return ring_slot(most_links(layout), at)

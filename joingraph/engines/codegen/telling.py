@@ -20,11 +20,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from joingraph.engines.codegen.link import Linker
+from joingraph.engines.codegen.link import Linker, number_of, put_lines
 from joingraph.engines.codegen.module_text import HEAD_OF_GROUPS, INSERTS, NOTE, PATHS
 from joingraph.engines.codegen.notes import ALWAYS, add_lines, eight_lines, note_lines
 from joingraph.engines.codegen.paths import Writer
-from joingraph.engines.codegen.prefetch import AheadOfInserts
+from joingraph.engines.codegen.prefetch import AheadOfInserts, group_slot
 from joingraph.engines.codegen.sums import ONE, Sum, unit_of, write_product, write_term
 from joingraph.graph.compiled.fields import (
     AHEAD_RECORD,
@@ -127,23 +127,23 @@ class Teller(Writer):
             places = (f"sto(sources, {2 * each.vertex}, r{each.vertex})" for each in own.links)
             self.say(*places, "group = number_row(st, ad, 1)")
             return
-        size = self.groups.stride * 8
-        self.say(f"group = put_word(groups, ld(row, {self.key_word}), {self.groups.stride})")
+        stride, ahead = self.groups.stride, f"ld(ring, {group_slot(self.layout, 'at')})"
+        self.say(*put_lines("group", ahead, "groups", f"ld(row, {self.key_word})", stride))
         self.say(f"sto(group, {rows}, ld(group, {rows}) + 1)")
-        number = f"(group - table) // {size}"
-        self.say(f"sto(place, {own.projected} * room, {number})")
+        self.say(f"sto(place, {own.projected} * room, {number_of('group - table', stride * 8)})")
 
     def ask_group(self, distance: int) -> None:
         """Prefetch the slot of a later row's group, or its record."""
         if self.key_word is None:
             return
-        word, asked = f"ld(row, {self.key_word})", ""
+        word, slot = f"ld(row, {self.key_word})", group_slot(self.layout, f"at + {distance}")
         if distance == AHEAD_SLOT:
-            asked = f"prefetch_word(groups, {word})"
+            self.say("if not silent:", f"    prefetch_word(groups, {word})")
         elif distance == AHEAD_RECORD:
-            asked = f"prefetch(likely_word(groups, {word}, {self.groups.stride}), 0)"
-        if asked:
-            self.say("if not silent:", f"    {asked}")
+            self.say(
+                "if not silent:", f"    likely = likely_word(groups, {word}, {self.groups.stride})"
+            )
+            self.say(f"    sto(ring, {slot}, likely)", "    prefetch(likely, 0)")
 
     def ask_rows(self, seat: Seat, record: str) -> str:
         """Write what prefetches the rows of a leaf at a value: of most, the numbers are enough."""
@@ -277,7 +277,7 @@ class Teller(Writer):
 
     def identity(self, vertex: int) -> str:
         """Write the id of a bound value."""
-        return f"((r{vertex} - records_{vertex}) // {self.layout.vertices[vertex].stride * 8})"
+        return number_of(f"r{vertex} - records_{vertex}", self.layout.vertices[vertex].stride * 8)
 
     def go_on(self, alias: int, change: Sequence[Sum], group: str | None) -> None:
         """Write where a change goes: to a group, or to what a vertex is told, and on from there."""
@@ -386,7 +386,7 @@ class Teller(Writer):
         if group is None:
             self.say(*self.bound_keys(), "group = group_of(st)")
         if group != "numbered":
-            self.say(f"number = (group - table) // {self.groups.stride * 8}")
+            self.say(f"number = {number_of('group - table', self.groups.stride * 8)}")
         lines, news = add_lines(self.groups, change)
         self.say(*lines, *note_lines(self.groups, news, self.marks))
         if group is None or self.groups.messages.tells[self.start_alias].up is None:

@@ -77,6 +77,20 @@ def begin_inside(st: int, group: int, shape: int) -> int:
 
 
 @small
+def begin_block(st: int, group: int, columns: int) -> int:
+    """Let an empty list lie in a block for one row; gives its sized length."""
+    head = ld(st, FREE) + columns * (FREE_CLASSES * 8)
+    offset = ld(head, 0)
+    if offset:
+        sto(head, 0, ld(ld(st, HEAP), offset))
+    else:
+        offset = ld(st, TOP)
+        sto(st, TOP, offset + columns)
+    sto(group, 0, offset)
+    return 1 << 40
+
+
+@small
 def append(st: int, group: int, shape: int) -> int:
     """Lengthen a list by one row; gives the address of its first column there."""
     sized = ld(group, 1)

@@ -228,7 +228,7 @@ class GraphMemory:
     def _describe_aids(self) -> None:
         """Write where the kernels keep what they remember for a while."""
         words, links = self.words, most_links(self.layout)
-        words[f.RING] = self._address(self._take(f.RING_SLOTS * links))
+        words[f.RING] = self._address(self._take(f.RING_SLOTS * (links + 1)))  # and of groups
         words[f.HINTS] = self._address(self._take(self.walk_words()[f.HINTS]))
         words[f.MOST_LINKS] = links
         words[f.PLACES_MASK], words[f.LONG] = FIRST_PLACES - 1, f.LONG_LIST
@@ -315,7 +315,7 @@ def descriptor_words(layout: Layout) -> int:
         + links * (f.SEAT_WORDS + f.LINK_WORDS)
         + (widest(layout) + 1) * f.FREE_CLASSES
         + 2 * len(layout.outputs)
-        + 3 * f.RING_SLOTS * most_links(layout)
+        + f.RING_SLOTS * (3 * most_links(layout) + 1)
         + f.SOURCE_WORDS * (vertices + aliases)
         + f.WALK_WORDS * (aliases + 1)
         + max(vertex.stride for vertex in layout.vertices)

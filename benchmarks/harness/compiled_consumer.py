@@ -13,7 +13,7 @@ Of a view that groups there is a note, by column, for each group that the diff c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numba
 import numpy as np
@@ -42,9 +42,10 @@ class Draining(Protocol):
 def consume_notes(st: int, gd: int) -> None:
     """Add the notes of groups to the checksum: keys, sums before and sums now."""
     column, rows, total = ld(gd, f.G_COLUMN), ld(st, f.ROWS), 0
-    for place in range(ld(gd, f.G_STATE) + 2 * ld(gd, f.G_WORDS)):
-        notes, of_column = ld(gd, f.G_NOTES) + (1 + place) * column, 0
-        for row in range(rows):
+    for place in range(ld(gd, f.G_STATE) + 2 * ld(gd, f.G_WORDS) if rows else 0):
+        notes = ld(gd, f.G_NOTES) + (1 + place) * column
+        of_column = ld(notes, 0)
+        for row in range(1, rows):
             of_column += ld(notes, row)
         total += of_column * (place + 1)
     sto(st, SUM, ld(st, SUM) + total)
@@ -79,8 +80,7 @@ def consume(st: int, _: int, __: int) -> int:
 
 def consume_each(graph: JoinGraph, batch: list[tuple[Any, ...]]) -> Tally:
     """Apply a batch; give what the consumer read."""
-    engine = graph.engine
-    assert isinstance(engine, Draining), "only the compiled form calls compiled code"
+    engine = cast(Draining, graph.engine)  # which the caller has looked at
     engine.drain(read_batch(batch, graph.view.tables), int(consume.address or 0))
     words = engine.memory.words
     found = Tally(int(words[TUPLES]), int(np.uint64(words[SUM])))

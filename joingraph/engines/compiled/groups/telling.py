@@ -160,6 +160,7 @@ class TellingEngine(CompiledEngine):
             self.plugs.forgo()
         self.groups = made = GroupMemory(at, self.memory, self.interner.descriptor.address)
         made.make_filled()
+        made.make_room(made.most_groups(0))  # moves nothing yet; later they would be copied
         self.lists = BagLists(made, self.interner)
         tells = np.array(made.tells_in_order(), np.int64)
         make_groups(self.memory.st, made.gd, tells, *made.root_meet())
@@ -212,6 +213,8 @@ class TellingEngine(CompiledEngine):
 
     def _windows_hold(self, ops: int) -> bool:
         """True if sums of floats surely lie in their words, after so many ops."""
+        if not self.bits.floats:
+            return True
         if self.windows.hold(self.bits.of_floats(ops), self.bits.floats):
             return True
         self.bits.look()

@@ -166,6 +166,18 @@ def number_at(st: int, ad: int) -> int:
 
 
 @kernel
+def note_now(gd: int, count: int) -> None:
+    """Note what the groups of a folded batch are now, of which each has one note."""
+    vd, words, notes = ld(gd, f.G_TABLE), ld(gd, f.G_WORDS), ld(gd, f.G_NOTES)
+    now = notes + (1 + ld(gd, f.G_STATE) + words) * ld(gd, f.G_COLUMN)
+    for note in range(count):
+        number = ld(notes, note) & f.LOW
+        record = ld(vd, f.V_RECORDS) + number * ld(vd, f.V_STRIDE) * 8
+        for word in range(words):
+            sto(now + word * ld(gd, f.G_COLUMN), note, ld(record, ld(gd, f.G_STATE) + word))
+
+
+@kernel
 def end_batch(gd: int) -> None:
     """Free the groups that have neither paths nor rows, once what they were has been told."""
     vd = ld(gd, f.G_TABLE)

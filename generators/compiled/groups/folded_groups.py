@@ -15,8 +15,9 @@ from joingraph.expressions.texts import take_rows
 from joingraph.generators.compiled.groups.group_diffs import are_alike
 from joingraph.generators.compiled.groups.group_table import GroupTable, Some
 from joingraph.generators.compiled.net import as_it_is
+from joingraph.graph.compiled.machine.kernel import brief, ld, sto
 from joingraph.graph.compiled.memory.leases import leased
-from joingraph.graph.compiled.memory.reserved import Words
+from joingraph.graph.compiled.memory.reserved import Words, address_of, lent
 from joingraph.view_diffs.view_diff import CODES, DiffRows, Fold, beside, consolidated
 
 BOTH = np.array([CODES["delete"], CODES["insert"]], np.int8)
@@ -32,9 +33,10 @@ def left_over(table: GroupTable, notes: Sequence[Words]) -> pa.Table:
     """Return the rows that groups no longer show, and show."""
     keys, words = len(table.memory.at.keys), table.memory.at.words
     old, new = notes[1 : 1 + keys + words], [*notes[1 : 1 + keys], *notes[-words:]]
-    columns = side_by_side([*old, 1], [*new, 1], len(notes[0]))
+    columns = side_by_side(old, new, len(notes[0]))
     codes, sums = np.tile(BOTH, len(notes[0])), columns[keys:-1]
-    differ = np.logical_or.reduce([each[0::2] != each[1::2] for each in sums])
+    pairs = zip(old[keys:], notes[-words:], strict=True)
+    differ = np.logical_or.reduce([before != now for before, now in pairs])
     is_there = table.is_there(sums.T)
     went, came = is_there[0::2] & differ, is_there[1::2] & differ
     before, after = slice(0, None, 2), slice(1, None, 2)  # rows of the groups that have both
@@ -53,9 +55,19 @@ def left_over(table: GroupTable, notes: Sequence[Words]) -> pa.Table:
     return found if table.is_keyed else consolidated(found, rows.num_columns)
 
 
-def side_by_side(before: Sequence[Words | int], after: Sequence[Words | int], count: int) -> Words:
-    """Return columns of what was, each word before the one of what is."""
-    both = leased((len(before), 2 * count))
-    for at, (old, new) in enumerate(zip(before, after, strict=True)):
-        both[at, 0::2], both[at, 1::2] = old, new
+def side_by_side(before: Sequence[Words], after: Sequence[Words], count: int) -> Words:
+    """Return columns of what was, each word before the one of what is; and one of ones."""
+    both = leased((len(before) + 1, 2 * count))
+    both[-1] = 1
+    with lent(both, *before, *after):
+        for row, old, new in zip(both, before, after, strict=False):
+            interleave(address_of(row), address_of(old), address_of(new), count)
     return both
+
+
+@brief
+def interleave(to: int, old: int, new: int, count: int) -> None:
+    """Write words of two columns in turn."""
+    for at in range(count):
+        sto(to, 2 * at, ld(old, at))
+        sto(to, 2 * at + 1, ld(new, at))

@@ -55,7 +55,7 @@ def note_lines(groups: GroupLayout, news: Sequence[str], marks: str) -> list[str
         f"        if {marks}:",
         f"            sto(group, {mark}, serial + n)",
         "        n += 1",
-        "    else:",
+        "    elif not folds:",  # `note_now` does, once the batch has been told of
         *(f"        {each.format('seen - serial')}" for each in now),
     ]
 

@@ -21,9 +21,11 @@ from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.engines.compiled.groups.absorbing import AbsorbingEngine
 from joingraph.engines.compiled.groups.telling import TellingEngine
 from joingraph.engines.compiled.maintain import run
+from joingraph.generators.compiled.groups.folded_groups import interleave
 from joingraph.graph.compiled.machine.kernel import SHARED
 from joingraph.graph.compiled.machine.stamps import stamp_of
 from joingraph.graph.compiled.memory.reserved import INTERPRETED
+from joingraph.maintainers.compiled.groups import note_now
 from joingraph.plan.groups.joined_rows import plan_of_joined
 from joingraph.plan.groups.messages import messages_of
 from joingraph.plan.view import View
@@ -114,3 +116,6 @@ def use_every_kernel() -> None:
     some = read_batch([("insert", *each) for each in ROWS.items()], groups.tables)
     for each in (telling, absorbing):
         each.apply(some, skip=True, generate=True)
+    assert telling.groups is not None, "they are known"
+    note_now(telling.groups.gd, 0)
+    interleave(0, 0, 0, 0)

@@ -39,7 +39,7 @@ from joingraph.graph.compiled.layout import Layout, lay_out
 from joingraph.graph.compiled.memory.path_blocks import Paths
 from joingraph.graph.compiled.memory.reserved import Words, lent
 from joingraph.graph.compiled.op_rows import came, rows_of
-from joingraph.maintainers.compiled.groups import end_batch
+from joingraph.maintainers.compiled.groups import end_batch, note_now
 from joingraph.maintainers.compiled.messages import make_groups
 from joingraph.plan.groups.bags import share_bits
 from joingraph.plan.groups.messages import Messages
@@ -278,6 +278,8 @@ class TellingEngine(CompiledEngine):
             return super()._block()
         assert self.groups is not None, "only groups make notes"
         rows, one = int(self.memory.words[f.ROWS]), np.zeros(1, np.int64)
+        if self.folds:
+            note_now(self.groups.gd, rows)
         notes = self.groups.notes(rows)
         self.lists.take(notes)
         return Paths(notes, one, one - 1, one + 1, rows)

@@ -8,7 +8,7 @@ The states of linear aggregates are sums, so those of a base diff's rows alone a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,6 +29,7 @@ from joingraph.tables.row_batch import number_column
 from joingraph.view_diffs.deltas import Deltas
 
 Integers: TypeAlias = npt.NDArray[Any]  # of 64 bits, or Python's own; of their type's scale
+KeyOf: TypeAlias = Callable[[int], list[pa.Array]]  # of a row of changes: columns of one row
 
 WORD = 1 << 63  # words are at least its negative, and below it
 
@@ -80,17 +81,21 @@ class DeltaMaker:
         if not is_told.all():
             keys = [each.filter(pa.array(is_told)) for each in keys]
             diffs, changes = diffs[is_told], [each[is_told] for each in changes]
-        pairs = zip(self.columns.changes, changes, strict=True)
-        columns = [self.column(change, numbers, keys) for change, numbers in pairs]
+        columns = self.changes_of(changes, lambda row: [each.slice(row, 1) for each in keys])
         return Deltas(typed([*keys, pa.array(diffs), *columns], self.columns.schema))
 
-    def column(self, change: Change, numbers: Integers, keys: Sequence[pa.Array]) -> pa.Array:
+    def changes_of(self, changes: Sequence[Integers], key: KeyOf) -> list[pa.Array]:
+        """Return changes as columns, or name the group of one that its type does not hold."""
+        pairs = zip(self.columns.changes, changes, strict=True)
+        return [self.column(change, numbers, key) for change, numbers in pairs]
+
+    def column(self, change: Change, numbers: Integers, key: KeyOf) -> pa.Array:
         """Return changes as a column, or name a group where its type does not hold one."""
         type, (least, most) = change.total.type, bounds(change.total.type)
         are_words = numbers.dtype == np.int64
         if not are_words or least > -WORD or most < WORD - 1:
             for row in np.flatnonzero((numbers < least) | (numbers > most)).tolist():
-                self.refuse(change, int(numbers[row]), [each.slice(row, 1) for each in keys])
+                self.refuse(change, int(numbers[row]), key(row))
         if are_words:
             return number_column([numbers], type, None)
         return pa.array([fitted(each, type) for each in numbers], type)

@@ -70,16 +70,17 @@ def test_groups_that_are_not_kept_are_read_as_those_that_are(engine: str) -> Non
     assert "best = 10" in str(told.why_not((0.5, "bob", 9, 5)))
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("keeps", [True, False])
 def test_a_position_that_comes_again_is_answered_by_the_same_deltas(
-    keeps: bool, tmp_path: Path
+    keeps: bool, engine: str, tmp_path: Path
 ) -> None:
     def insert(graph: jg.JoinGraph, position: int) -> Any:
         batch = [("insert", "t", [(1, position, 4, None, None, "")])]
         return graph.apply(batch, source="s", position=position, form="deltas")
 
     folder = tmp_path / "g"
-    with jg.JoinGraph(view_of(MEAN), folder, engine="reference", keep_groups=keeps) as graph:
+    with jg.JoinGraph(view_of(MEAN), folder, engine=engine, keep_groups=keeps) as graph:
         graph.load(ROWS, source="s", position=0)
         first = deltas_of(insert(graph, 1))
         assert first == [("ann", 0, 1, Decimal(4), 1), ("bob", 0, 1, Decimal(4), 1)]
@@ -89,14 +90,15 @@ def test_a_position_that_comes_again_is_answered_by_the_same_deltas(
         assert bool(graph.stats()["groups"]) == keeps
         with pytest.raises(jg.DiffError, match=r"ask deltas\(\)"):
             graph.apply([], source="s", position=1).rows()
-    loaded = jg.JoinGraph(view_of(MEAN), engine="reference", keep_groups=keeps)
+    loaded = jg.JoinGraph(view_of(MEAN), engine=engine, keep_groups=keeps)
     loaded.load(ROWS, source="s", position=0)
     assert deltas_of(loaded.apply([], source="s", position=0, form="deltas")) == []
 
 
-def test_subscribers_of_a_graph_without_groups_get_deltas(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_subscribers_of_a_graph_without_groups_get_deltas(engine: str, tmp_path: Path) -> None:
     folder = tmp_path / "g"
-    with jg.JoinGraph(view_of(MEAN), folder, engine="reference", keep_groups=False) as graph:
+    with jg.JoinGraph(view_of(MEAN), folder, engine=engine, keep_groups=False) as graph:
         graph.load(ROWS)
         feed = graph.subscribe("s")
         graph.insert("t", [TWEET], form="factorised")
@@ -108,7 +110,7 @@ def test_subscribers_of_a_graph_without_groups_get_deltas(tmp_path: Path) -> Non
         found = [deltas_of(diff) for diff in feed]
     gone = [("ann", 0, -1, Decimal(-1), -1), ("bob", 0, -1, Decimal(-1), -1)]
     assert found == [[("ann", 0, 1, Decimal(1), 1), ("bob", 0, 1, Decimal(1), 1)], gone, []]
-    with jg.JoinGraph(view_of(MEAN), folder, engine="reference") as graph:
+    with jg.JoinGraph(view_of(MEAN), folder, engine=engine) as graph:
         with pytest.raises(jg.DiffError, match=r"has subscribers, who get rows; .* keep_groups=F"):
             graph.insert("t", [TWEET], form="deltas")
         graph.insert("t", [TWEET])
@@ -130,14 +132,17 @@ def test_a_graph_without_groups_is_rebuilt_as_other_views_are(tmp_path: Path) ->
         assert graph.count() == 7
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("form", ["deltas", "factorised"])
 def test_a_batch_of_deltas_interrupted_at_any_step_is_applied_or_not(
-    form: str, monkeypatch: pytest.MonkeyPatch
+    form: str, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
     view, at, came, seen = view_of(SUMS), 0, 1, set[int]()
     while came:
-        graph = jg.JoinGraph(view, engine="reference", keep_groups=form == "deltas")
+        graph = jg.JoinGraph(
+            view, engine=engine, keep_groups=(engine, form) == ("reference", "deltas")
+        )
         graph.load(ROWS)
         came, _ = stepped(partial(graph.insert, "t", [TWEET], form=form), [at])
         totals = sorted((fan, n) for fan, n, _ in rows_of(graph))

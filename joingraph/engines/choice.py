@@ -13,6 +13,7 @@ from joingraph.engines.grouping import GroupingEngine
 from joingraph.engines.plain import ReferenceEngine
 from joingraph.plan.groups.joined_rows import plan_of_joined
 from joingraph.plan.groups.messages import messages_of
+from joingraph.plan.groups.totals import ToldTotals, told_totals
 from joingraph.plan.model import Plan
 from joingraph.plan.show import vertex_name
 from joingraph.plan.view import View
@@ -40,6 +41,9 @@ def make_engine(
         return of_rows(view, engine, lookahead, key_index)
     is_told = keep_groups and engine != "reference"
     messages = messages_of(view.plan, grouping) if is_told and view.plan.is_inner else None
+    is_listed = not keep_groups and engine != "reference"
+    if is_listed and (told := told_totals(view.plan, view.definition)):
+        return listing_of(view, told, lookahead, key_index)
     if messages is None:
         rows = of_rows(view, engine, lookahead, key_index)
         joined = plan_of_joined(grouping) if engine != "reference" else None
@@ -51,6 +55,17 @@ def make_engine(
     telling_engine = compiled("groups.telling").TellingEngine
     telling = telling_engine(view.definition, view.plan, messages, lookahead, key_index)
     made: Engine = compiled("groups.grouped").CompiledGroups(view.definition, telling)
+    return made
+
+
+def listing_of(view: View, told: ToldTotals, lookahead: str, key_index: Sequence[str]) -> Engine:
+    """Make the form of a graph that keeps no groups, whose totals travel by messages."""
+    import_module("joingraph.engines.compiled.warm").ensure_compiled()
+    listing = import_module("joingraph.engines.compiled.groups.listing")
+    grouping, messages = view.definition.grouping, told.messages
+    assert grouping is not None, "a view that groups"
+    rows = listing.ListingEngine(view.definition, view.plan, messages, lookahead, key_index)
+    made: Engine = listing.ListedGroups(view.definition, rows, plan_of_joined(grouping), told.reads)
     return made
 
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
 from itertools import pairwise
 from operator import add
 from typing import TypeAlias
@@ -124,24 +123,27 @@ def by_diffs(table: pa.Table) -> list[pa.Table]:
 
 def factorised(deltas: pa.Table) -> Iterator[pa.Table]:
     """Yield deltas with each change told once, in one table or several."""
-    rows, starts = alike(deltas.select(range(key_width(deltas), deltas.num_columns)))
+    width = key_width(deltas)
+    rows, starts = alike(deltas.select(range(width, deltas.num_columns)))
     ordered = deltas if rows is None else take_rows(deltas, rows)
-    return in_parts(partial(with_groups, ordered, starts), 0, len(starts) - 1)
+    changes = take_rows(ordered.select(range(width, deltas.num_columns)), starts[:-1])
+    yield from with_groups(changes, ordered.select(range(width)), starts)
 
 
-def with_groups(deltas: pa.Table, starts: Numbers, first: int, end: int) -> pa.Table:
-    """Write some of the changes that groups share, and beside each its groups.
+def with_groups(changes: pa.Table, keys: pa.Table, starts: Numbers) -> Iterator[pa.Table]:
+    """Write beside changes the groups of each: the keys from one of the starts to the next.
 
-    The rows of a change stand together, from one of the starts to the next.
+    There are several tables where the keys' texts do not fit one array.
     """
-    width, of = key_width(deltas), starts[first : end + 1]
-    rows = deltas.slice(of[0], of[-1] - of[0])
-    columns = [one_array(whole(each)) for each in rows.columns[:width]]
-    named = [deltas.schema.field(at) for at in range(width)]
-    offsets = pa.array(of - of[0], pa.int32())
-    groups = pa.ListArray.from_arrays(offsets, structs(columns, named, len(rows)))
-    changes = take_rows(rows.select(range(width, rows.num_columns)), (of - of[0])[:-1])
-    return changes.append_column(GROUPS, groups)
+
+    def some(first: int, end: int) -> pa.Table:
+        of = starts[first : end + 1]
+        length, offsets = int(of[-1] - of[0]), pa.array(of - of[0], pa.int32())
+        columns = [one_array(whole(each)) for each in keys.slice(of[0], length).columns]
+        groups = pa.ListArray.from_arrays(offsets, structs(columns, [*keys.schema], length))
+        return changes.slice(first, end - first).append_column(GROUPS, groups)
+
+    return in_parts(some, 0, len(changes))
 
 
 def alike(changes: pa.Table) -> tuple[Numbers | None, Numbers]:

@@ -91,6 +91,23 @@ from joingraph.maintainers.compiled.groups import group_of, list_empty, number_r
 from joingraph.maintainers.compiled.long_sums import wide_double, wide_real
 from joingraph.maintainers.compiled.messages import begin_diff
 """
+IMPORTS_OF_LISTS = """from joingraph.graph.compiled.entries import own_source
+from joingraph.graph.compiled.fields import (
+    G_DIFF,
+    GROUPS,
+    O_DIFF,
+    OP_COUNT,
+)
+from joingraph.graph.compiled.machine.kernel import add128, multiply_high
+from joingraph.maintainers.compiled.change_lists import (
+    begin_change,
+    gather,
+    list_gathered,
+    list_path,
+    list_value,
+)
+"""
+HEAD_OF_LISTS = f"{IMPORTS}{IMPORTS_OF_LISTS}\n\n@plug\n"
 HEAD_OF_GROUPS = f"{IMPORTS}{IMPORTS_OF_GROUPS}\n\n@plug\n"
 HEAD = f"{IMPORTS}\n\n@plug\n"
 PATHS = "def kernel(st: int, row: int, weight: int) -> int:\n"

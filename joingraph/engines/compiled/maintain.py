@@ -31,6 +31,7 @@ from joingraph.graph.compiled.prefetch import (
     prefetch_far,
     prefetch_near,
 )
+from joingraph.maintainers.compiled.change_lists import tell_change
 from joingraph.maintainers.compiled.link import (
     find_again,
     find_values,
@@ -213,7 +214,10 @@ def emit(st: int, ad: int, row: int, weight: int) -> int:
     if ld(st, f.GROUPS):
         if ld(ad, f.A_PLUG):
             return call3(ld(ad, f.A_PLUG), st, row, weight)
-        tell(st, ad, row, weight)
+        if ld(ld(st, f.GROUPS), f.G_LISTS):
+            tell_change(st, ad, row, weight)
+        else:
+            tell(st, ad, row, weight)
         return f.DONE
     if ld(st, f.SILENT):
         return f.DONE

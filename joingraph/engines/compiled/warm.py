@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.engines.compiled.groups.absorbing import AbsorbingEngine
+from joingraph.engines.compiled.groups.listing import ListedGroups, ListingEngine
 from joingraph.engines.compiled.groups.telling import TellingEngine
 from joingraph.engines.compiled.maintain import run
 from joingraph.generators.compiled.groups.folded_groups import interleave
@@ -28,6 +29,7 @@ from joingraph.graph.compiled.memory.reserved import INTERPRETED
 from joingraph.maintainers.compiled.groups import note_now
 from joingraph.plan.groups.joined_rows import plan_of_joined
 from joingraph.plan.groups.messages import messages_of
+from joingraph.plan.groups.totals import told_totals
 from joingraph.plan.view import View
 from joingraph.reads.requests import Reading, Touched
 from joingraph.tables.batch import read_batch
@@ -44,6 +46,7 @@ GROUPED = """SELECT a.v, COUNT(*) AS n, SUM(b.m) AS s, MAX(b.m) AS best, COUNT(D
     MEDIAN(a.k) AS m, MIN_BY(a.v, a.k) AS y,
     SORT_ARRAY(COLLECT_LIST(a.v)) AS l
     FROM a JOIN b ON a.k = b.k GROUP BY a.v"""
+TOTALS = "SELECT a.k, COUNT(*) AS n, SUM(b.m) AS s FROM a JOIN b ON a.k = b.k GROUP BY a.k"
 ROWS: dict[str, list[tuple[object, ...]]] = {
     "a": [(1, "x"), (1, "y"), (2, None)],
     "b": [(1, 1), (2, 1), (2, 2)],
@@ -119,3 +122,17 @@ def use_every_kernel() -> None:
     assert telling.groups is not None, "they are known"
     note_now(telling.groups.gd, 0)
     interleave(0, 0, 0, 0)
+    list_changes()
+
+
+def list_changes() -> None:
+    """Tell of totals, where no groups are kept."""
+    totals = View(TOTALS, TABLES)
+    some = read_batch([("insert", *each) for each in ROWS.items()], totals.tables)
+    told = told_totals(totals.plan, totals.definition)
+    assert told is not None, "of sums alone"
+    listing = ListingEngine(totals.definition, totals.plan, told.messages, "exact")
+    listed = ListedGroups(totals.definition, listing, None, told.reads)
+    for _ in range(2):  # a group is told twice in one base diff
+        listed.factorise([*some, *some], skip=True)
+    listed.add_up(some, skip=True)

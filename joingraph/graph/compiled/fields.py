@@ -24,6 +24,7 @@ The graph's own records:
                    as many as it takes
     group          | key words | sums | serial number of its note | rows that have its number |
     note           by column: diff << 32 | number of a group; its key words; sums before; sums now
+    change         | diff << 32 | where its groups begin | sums |     their key words: by column
 """
 
 from __future__ import annotations
@@ -144,7 +145,12 @@ G_BESTS, G_BEST_TELL, G_BEST_MEET, G_IS_SET, G_IS_LINEAR = 16, 17, 18, 19, 20
 G_BAGS, G_BAG_LIST = 21, 22  # bags of the root's rows: how many, and where they are described
 G_BESTS_AT = 23  # where best values lie in a group's state
 G_FOLDS = 24  # whether a group has one note a batch, not one a base diff
-GROUPS_WORDS = 25
+# where no groups are kept: whether it is so, the changes that are listed; the list of which value
+# the last of them has; sums by vertex value, how many words one takes, and who told of them
+G_LISTS, G_CHANGES, G_WHERE, G_GATHERED, G_GATHERED_WORDS, G_TELLER = 25, 26, 27, 28, 29, 30
+# how many keys have room where the block has them; where as many as may come have, by column
+G_ROOM, G_ALL, G_ALL_COLUMN = 31, 32, 33
+GROUPS_WORDS = 34
 LISTED = 1 << 62  # beside a group's rows: it is among those that may be empty
 KEY_WORDS = 3  # of a word of the key: its source, which word, whether it is of a float
 FLOAT_32, FLOAT_64 = 1, 2
@@ -154,7 +160,8 @@ NEGATIVE_ZERO_32, NEGATIVE_ZERO_64 = -(1 << 31), -(1 << 63)
 N_ALIAS, N_PARTS, N_SIZES, N_WORDS, N_LINK, N_MEET, N_BLOCK = 0, 1, 2, 3, 4, 5, 6
 N_OWN, N_TERMS, N_BELOW, N_BELOWS, N_PICKS, N_VECTOR, N_NUMBERED = 7, 8, 9, 10, 11, 12, 13
 N_CARRIED, N_BESTS, N_BEST_AT, N_OLD = 14, 15, 16, 17  # best values, where they lie in a block
-TELL_WORDS = 18
+N_ALIKE = 18  # whether all rows of the root at a value bring what the value is told
+TELL_WORDS = 19
 # best: its bag; its own row there, or the alias below that tells it, and which of its
 C_TREE, C_NUMBER, C_IS_OWN, C_ROW, C_TELL, C_PLACE = 0, 1, 2, 3, 4, 5
 BEST_FIELDS = 6

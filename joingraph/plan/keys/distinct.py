@@ -70,8 +70,33 @@ def is_told_once(plan: Plan, messages: Messages, start: int) -> bool:
         assert top is not None, "the root is an alias"
         up = messages.tells[top].up
         assert up is not None, "the root is above all others"
-    alias = plan.aliases[root]
-    known = {bare(each) for each in alias.keys[alias.vertices.index(up)]}
+    return are_groups_apart(plan, messages, up)
+
+
+def is_listed_once(plan: Plan, messages: Messages, start: int) -> bool:
+    """True if no two rows of one list to which a row of an alias leads are of one group.
+
+    The list is that of the root at a value. It may have other rows if the base diff changes a row
+    of the root, too. Should declared keys not hold, a group is listed twice.
+    """
+    tables, root = [alias.table for alias in plan.aliases], messages.root
+    if tables.count(tables[start]) > 1:
+        return False
+    above: int | None = start
+    while above != root and above is not None:
+        up = messages.tells[above].up
+        assert up is not None, "only the root tells no vertex"
+        above = messages.meets[up].top
+        if above == root and root is not None:
+            return are_groups_apart(plan, messages, up)
+    return True  # a row of the root, or a value: one group
+
+
+def are_groups_apart(plan: Plan, messages: Messages, vertex: int) -> bool:
+    """True if no two rows of the root's alias at a value are of one group, as keys are declared."""
+    assert messages.root is not None, "an alias is the root"
+    alias = plan.aliases[messages.root]
+    known = {bare(each) for each in alias.keys[alias.vertices.index(vertex)]}
     known |= {bare(each) for each, slot in plan.slots.items() if slot in messages.keys}
     key = plan.definition.key_columns(alias.name, alias.table)
     is_exact = not any(pa.types.is_floating(each.type) for each in key)  # zeros are one value

@@ -31,10 +31,10 @@ class AbsorbingEngine(GroupingEngine):
     """Keeps the groups of one view by column, as long as their sums are no wider than is kept."""
 
     def __init__(
-        self, definition: Definition, rows: Engine, joined: JoinedPlan, *, keep_groups: bool
+        self, definition: Definition, rows: Engine, joined: JoinedPlan | None, *, keep_groups: bool
     ) -> None:
         super().__init__(definition, rows, keep_groups=keep_groups)
-        self.joined: JoinedPlan | None = joined  # None: groups are plain
+        self.joined = joined  # None: groups are plain
         self.windows = Windows()  # of floats that came
 
     def new_groups(self) -> Known:

@@ -66,10 +66,14 @@ class GroupRoom(Room):
             return most
         root = made.messages.root
         if root is not None and rows[root]:
-            with lent(*feed.matrices):
-                came_there = rows_of(came(ops, root), self.walker.layout, root, post=True)
-            rows[root] = int(np.count_nonzero(find_in(made.state, self.keys([came_there])) < 0))
+            rows[root] = self.new_keys(feed, made, root)
         return most + self.more(ops, rows, allotted.fresh, self.longest)
+
+    def new_keys(self, feed: Feed, made: GroupMemory, root: int) -> int:
+        """Count the keys of rows of the root that are no group's yet."""
+        with lent(*feed.matrices):
+            rows = rows_of(came(feed.ops, root), self.walker.layout, root, post=True)
+        return int(np.count_nonzero(find_in(made.state, self.keys([rows])) < 0))
 
     def more(self, ops: Words, rows: Sequence[int], fresh: Sequence[int], lists: Longest) -> int:
         """Bound what ops take of groups, that bring so many rows by alias, and values by vertex."""
@@ -97,10 +101,7 @@ class GroupRoom(Room):
 
     def check_groups(self, at: GroupLayout) -> None:
         """Refuse to make the groups of all rows where they may have no room."""
-        sizes, root, keys = GroupSizes(at, self.memory, None), at.messages.root, 0
-        if root is not None and at.keys:
-            rows = (self.walker.row_words(each, root) for each in self.starts.everyone(root))
-            keys = len(self.keys(rows))
+        sizes, keys = self.sizes(at), self.all_keys(at)
         moved = {alias: int(self.memory.alias(alias)[f.A_ROWS]) for alias, _ in at.holders}
         held = super().held()
         more = sizes.bytes(keys, [0] * len(self.walker.layout.vertices), moved)
@@ -109,6 +110,14 @@ class GroupRoom(Room):
                 f"memory_limit={self.limit:,}: the graph takes {held:,} bytes and its groups take"
                 f" {more:,} more; nothing was changed: raise the limit, or keep_groups=False"
             )
+
+    def all_keys(self, at: GroupLayout) -> int:
+        """Count the keys of all rows of a root that is an alias."""
+        root = at.messages.root
+        if root is None or not at.keys:
+            return 0
+        rows = (self.walker.row_words(each, root) for each in self.starts.everyone(root))
+        return len(self.keys(rows))
 
     def no_groups_of_rows(self) -> LimitError:
         """Make the error for sums that messages cannot keep, while memory has a limit."""

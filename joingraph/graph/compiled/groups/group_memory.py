@@ -53,7 +53,7 @@ class GroupMemory(RecordTable):
 
     def __init__(self, at: GroupLayout, memory: GraphMemory, texts: int) -> None:
         self.at, self.messages, self.memory = at, at.messages, memory
-        self.most_notes = 0  # that a block surely has room for
+        self.most_notes, self.columns = 0, at.note_columns  # of a block, for which there is room
         size = len(Description(at, memory, 0, texts).words)
         self.description = reserve(size)
         self.description.words[:size] = Description(at, memory, self.gd, texts).words
@@ -202,7 +202,7 @@ class GroupMemory(RecordTable):
 
     def find_columns(self) -> None:
         """Write how far columns of notes lie apart: pages are large, so not farther than needed."""
-        room = self.area.sizes[2] // self.at.note_columns // ALIASING_BYTES
+        room = self.area.sizes[2] // self.columns // ALIASING_BYTES
         wanted = -(-8 * self.most_notes // ALIASING_BYTES) + 1
         self.words[f.G_COLUMN] = (min(room, wanted) - 1) * ALIASING_BYTES + COLUMN_OFFSET
 

@@ -8,6 +8,8 @@ out and read, one diff after the other, without Python and Arrow for the rows th
 Of a view that groups there is a note, by column, for each group that the diff changed:
 
     group words | state before | state after            (benchmarks/harness/checksum.py)
+
+Where no groups are kept it has changes, and the words of the groups that each goes to.
 """
 
 from __future__ import annotations
@@ -52,6 +54,21 @@ def consume_notes(st: int, gd: int) -> None:
     sto(st, TUPLES, ld(st, TUPLES) + rows)
 
 
+@kernel
+def consume_lists(st: int, gd: int) -> None:
+    """Add changes to the checksum, and the keys of the groups that they go to."""
+    total, words = 0, ld(st, f.SEGMENT_COUNT) * (1 + ld(gd, f.G_WORDS))
+    for place in range(ld(gd, f.G_STATE)):
+        keys, of_column = ld(gd, f.G_NOTES) + place * ld(gd, f.G_COLUMN), 0
+        for row in range(ld(st, f.ROWS)):
+            of_column += ld(keys, row)
+        total += of_column * (place + 1)
+    for word in range(words):
+        total += ld(ld(gd, f.G_CHANGES), word)
+    sto(st, SUM, ld(st, SUM) + total)
+    sto(st, TUPLES, ld(st, TUPLES) + ld(st, f.ROWS))
+
+
 @numba.cfunc("int64(int64, int64, int64)")
 def consume(st: int, _: int, __: int) -> int:
     """Add what the block holds to the checksum; a column's first row is read apart from the rest.
@@ -59,7 +76,10 @@ def consume(st: int, _: int, __: int) -> int:
     Most diffs make a row or two, for which a loop that takes eight at a time is slow to begin.
     """
     if ld(st, f.GROUPS):
-        consume_notes(st, ld(st, f.GROUPS))
+        if ld(ld(st, f.GROUPS), f.G_LISTS):
+            consume_lists(st, ld(st, f.GROUPS))
+        else:
+            consume_notes(st, ld(st, f.GROUPS))
         return 0
     out, stride, segments = ld(st, f.OUT), ld(st, f.STRIDE), ld(st, f.SEGMENTS)
     count, columns = ld(st, f.SEGMENT_COUNT), ld(st, f.COLUMN_COUNT)

@@ -4,7 +4,8 @@ python -m benchmarks.totals [--data DIR] [--save benchmarks/results/totals.json]
 
 The last tweets and retweets of q1, q1agg and q2agg (docs/benchmarks.md) come, 1,000 a batch, and
 every value of the Arrow columns of the view diffs is read. The graphs take turns, batch by batch;
-the time is the median of all batches but the first ones. Rows are those of the view, or groups that change:
+the time is the median of all batches but the first ones. Rows are those of the view, or groups that
+change:
 
     deltas       rows a second, over those of q1, which may say the base diff, as deltas do
     factorised   time a diff, over that of q2agg

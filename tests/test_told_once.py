@@ -110,11 +110,12 @@ def test_a_row_that_meets_two_on_its_way_to_a_group_tells_of_it_once(shown: str,
     one.compile()
     twice = {
         "f": [(author, fan, None) for author in (1, 2, 3) for fan in range(fans)],
-        "t": [(1, 5), (2, 5), (3, 6), (3, 6)],  # 5 is of two authors, 6 is there twice
+        "t": [(1, 5), (2, 5), (3, 6), (3, 6), (1, 7)],  # 5 is of two authors, 6 is there twice
     }
     for graph in (one, other):
         graph.load(twice)
-    for batch, rows in (([(5, 1), (6, 2)], 1 + 2), ([(5, -3), (5, 4), (6, None)], 2 + 2 + 2)):
+    first, then = [(5, 1), (6, 2), (7, -3)], [(5, -3), (7, 4), (6, None), (7, -9)]
+    for batch, rows in ((first, 1 + 2 + 2), (then, 4 * 2)):
         mine, theirs = one.insert("r", batch), other.insert("r", batch)
         assert_same(mine.rows(), theirs.rows())
         assert len(mine.rows()) == rows * fans

@@ -91,3 +91,28 @@ def test_a_value_that_is_freed_and_used_again_in_one_diff_is_not_told_of() -> No
         key=repr,
     )
     graph.check()
+
+
+def test_a_row_of_nulls_that_an_update_leaves_as_it_is_is_not_told() -> None:
+    tables = {n: f"CREATE TABLE {n} (i INT PRIMARY KEY, k INT)" for n in "ab"}
+    graph = graph_of("SELECT a.i, b.i AS j FROM a LEFT JOIN b ON a.k = b.k", tables)
+    graph.insert("a", [(1, 1)])
+    assert graph.update("a", [(1, 1)], [(1, 2)]).rows() == []
+
+
+def test_a_row_that_does_not_show_the_mark_that_turns_is_not_told() -> None:
+    tables = {n: f"CREATE TABLE {n} (i INT PRIMARY KEY, k INT)" for n in "ab"}
+    asked = "EXISTS (SELECT 1 FROM b WHERE b.k = a.k)"
+    graph = graph_of(f"SELECT a.i FROM a WHERE a.i = 1 OR {asked}", tables)
+    graph.insert("a", [(1, 5), (2, 5)])
+    assert graph.insert("b", [(1, 5)]).rows() == [("insert", (2,), 1)]
+
+
+@pytest.mark.parametrize("form", ("rows", "net"))
+def test_a_row_that_a_later_insert_of_its_batch_takes_is_not_net(form: Any) -> None:
+    tables = {n: f"CREATE TABLE {n} (i INT PRIMARY KEY, k INT)" for n in "ab"}
+    graph = graph_of("SELECT a.i, b.i AS j FROM a LEFT JOIN b ON a.k = b.k", tables)
+    both = [("insert", "a", [(1, 5)]), ("insert", "b", [(2, 5)])]
+    assert len(graph.apply(both, form=form).net()) == 1
+    gone = [("delete", *each[1:]) for each in both]
+    assert len(graph.apply(gone, form=form).net()) == 1

@@ -4,7 +4,8 @@
     balance   0            2            .            .             at the first of its equals
     table     | row + 1 | ...                                      open addressing
 
-Rows of a batch that only inserts, or only deletes, are all different where keys tell them apart.
+Rows of a batch that only inserts, or only deletes, are all different where keys tell them apart;
+but a first partner takes the row of NULLs that the batch may have brought.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from joingraph.view_diffs.view_diff import DiffRows, Fold, left_over, signed_cou
 
 def folding(outputs: Outputs, kinds: int) -> Fold:
     """Return what folds a batch's view diff, given the kinds of its ops."""
-    are_different = outputs.told_apart and kinds & ~SHARED in (0, bit_of(INSERT), bit_of(DELETE))
-    return as_it_is if are_different else partial(net, outputs)
+    is_one_way = outputs.plan.is_inner and kinds & ~SHARED in (0, bit_of(INSERT), bit_of(DELETE))
+    return as_it_is if outputs.told_apart and is_one_way else partial(net, outputs)
 
 
 def as_it_is(changes: DiffRows) -> pa.Table:

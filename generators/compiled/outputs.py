@@ -63,9 +63,11 @@ class Outputs:
         }
         outputs = [each.value for each in plan.definition.output]
         self.columns = [self.kept.get(each) for each in outputs]  # None: computed
-        # Where keys are told, rows differ as long as keys do.
-        self.told_apart = are_told_apart(plan)
-        self.all_keyed = len(keyed_aliases(plan)) == len(plan.aliases)
+        # Where keys are told, rows differ as long as keys do; but a row stays as it is that does
+        # not show the mark that turns: it goes, and comes.
+        has_marks = any("mark" in vertex.modes for vertex in plan.vertices)
+        self.told_apart = are_told_apart(plan) and not has_marks
+        self.all_keyed = len(keyed_aliases(plan)) == len(plan.aliases) and not has_marks
         self.are_slots = None not in self.columns
         self.texts = sorted(
             {each.first for each in self.kept.values() if is_text(each.slot.stored)}

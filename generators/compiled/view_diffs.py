@@ -55,10 +55,11 @@ class ViewDiffs:
         self.plain = outputs.are_slots and not self.kinds & SHARED
         if self.moves:
             self.plain &= outputs.told_apart and not outputs.plan.residuals
-        # From before to after an update of join attributes, a key that others tell may change.
-        self.distinct = outputs.all_keyed or (
-            outputs.told_apart and not self.kinds & bit_of(UPDATE)
-        )
+        # From before to after an update of join attributes, a key that others tell may change; a
+        # row of NULLs may stay as it is.
+        is_update = bool(self.kinds & bit_of(UPDATE))
+        all_keyed = outputs.all_keyed and (outputs.plan.is_inner or not is_update)
+        self.distinct = all_keyed or (outputs.told_apart and not is_update)
 
     def rows(self, parts: Sequence[Paths], *, paired: bool = True) -> DiffRows:
         """Make the view diff of paths; those of a move pair up if they are all there."""

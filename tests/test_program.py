@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import joingraph as jg
-from joingraph.engines.codegen.paths import write_paths
+from joingraph.engines.codegen.kernels import write_paths
 from joingraph.expressions.show import show
 from joingraph.graph.compiled.fields import EXACT
 from joingraph.graph.compiled.layout import lay_out

@@ -16,9 +16,9 @@ import numpy as np
 
 from joingraph.common.progress import Progress
 from joingraph.engines.codegen.compile import WORKER, compile_text
-from joingraph.engines.codegen.paths import KERNELS, has_plug
+from joingraph.engines.codegen.kernels import AROUNDS, KERNELS, has_around, has_plug, write_around
 from joingraph.graph.compiled import fields as f
-from joingraph.graph.compiled.layout import Layout
+from joingraph.graph.compiled.layout import Around, Layout
 from joingraph.graph.compiled.machine.kernel import uninterrupted
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.memory.state import GraphMemory
@@ -29,10 +29,11 @@ Write = Callable[[int, int], str]  # a kernel's module, of a look-ahead mode and
 
 
 class Plug(NamedTuple):
-    """A kernel of one alias: `field` says where its address belongs."""
+    """A kernel of one alias, or of a seat that flips: `field` says where its address belongs."""
 
     alias: int
     field: int
+    around: Around | None = None
 
 
 class Plugs:
@@ -49,11 +50,14 @@ class Plugs:
         of_paths = {field: partial(write, layout) for field, write in KERNELS.values()}
         self.writers = writers or of_paths
         self.all = [
-            Plug(alias, field)
-            for alias in range(len(layout.aliases))
+            Plug(number, field)
+            for number, alias in enumerate(layout.aliases)
             for field in self.writers
-            if has_plug(layout, alias)
+            if has_plug(layout, number) and not (alias.is_silent and field == f.A_PLUG)
         ]
+        if writers is None:
+            walks = (each for each in layout.arounds if has_around(layout, each))
+            self.all += [Plug(each.alias, AROUNDS[each.told], each) for each in walks]
         self.waiting = dict.fromkeys(self.all, 0)  # ops so far, of those not ordered yet
         self.finished: list[tuple[Plug, int]] = []
         self.is_used = True
@@ -64,7 +68,15 @@ class Plugs:
 
     def text(self, plug: Plug) -> str:
         """Write a kernel's module."""
+        if plug.around is not None:
+            return write_around(self.layout, self.lookahead, plug.around)
         return self.writers[plug.field](self.lookahead, plug.alias)
+
+    def place_of(self, plug: Plug) -> Words:
+        """Return the descriptor where a kernel's address belongs."""
+        if plug.around is not None:
+            return self.memory.link(plug.alias, plug.around.vertex)
+        return self.memory.alias(plug.alias)
 
     def forgo(self) -> None:
         """Use no kernels from here on, nor those that are being made."""
@@ -84,7 +96,7 @@ class Plugs:
         """Let finished kernels take over; only between batches."""
         while self.finished and self.is_used:
             plug, address = self.finished[0]
-            self.memory.alias(plug.alias)[plug.field] = address
+            self.place_of(plug)[plug.field] = address
             del self.finished[0]
 
     def notice(self, ops: Words) -> None:
@@ -92,15 +104,24 @@ class Plugs:
         if not self.waiting or not len(ops):
             return
         inserts = ops[:, f.O_KIND] == f.INSERT
-        for alias in {plug.alias for plug in self.waiting}:
+        for alias in {alias for plug in self.waiting for alias in self.makers_of(plug)}:
             mine = ops[:, f.O_ALIAS] == alias
             come = int(np.count_nonzero(mine & inserts))
             self.count(alias, come, int(np.count_nonzero(mine)) - come)
 
+    def makers_of(self, plug: Plug) -> frozenset[int]:
+        """Return the aliases whose ops may need a kernel."""
+        if plug.around is None:
+            return frozenset((plug.alias,))
+        return self.layout.side_of(plug.around.vertex, plug.alias)
+
     def count(self, alias: int, inserts: int, others: int) -> None:
         """Count ops of an alias; order its kernels once it has become hot."""
-        for plug in [each for each in self.waiting if each.alias == alias]:
-            self.waiting[plug] += inserts if plug.field == f.A_INSERT else others
+        for plug in [each for each in self.waiting if alias in self.makers_of(each)]:
+            if plug.around is not None:
+                self.waiting[plug] += inserts + others
+            else:
+                self.waiting[plug] += inserts if plug.field == f.A_INSERT else others
             if self.waiting[plug] >= HOT_OPS:
                 WORKER.submit(partial(self.make, plug))
                 del self.waiting[plug]

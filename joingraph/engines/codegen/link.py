@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from joingraph.graph.compiled.fields import COUNT, EDGE, EXACT, GLOBAL, LEAF
+from joingraph.graph.compiled.fields import COUNT, EDGE, EXACT, GLOBAL, LEAF, SEMI
 from joingraph.graph.compiled.layout import Link, Seat
 
 if TYPE_CHECKING:
@@ -109,11 +109,16 @@ class Linker:
         self.say(f"    note_appended(st, ad, {record}, {at})")
 
     def first_row(self, was: str, vertex: int) -> None:
-        """Tell the others of the first row at a value."""
-        seats = self.layout.vertices[vertex].seats
-        if self.kept and any(s.kind >= EDGE and s.alias != self.number for s in seats):
+        """Tell the others of the first row at a value, and note if the seat flips by it."""
+        if self.kept and (self.is_heard(vertex) or self.layout.flips_at(vertex, self.number)):
             self.say(f"if {was} == 0:", f"    spread(st, ld(ad, A_LINKS), r{vertex}, ad, 1)")
             self.say("    settle(st)")
+
+    def is_heard(self, vertex: int) -> bool:
+        """True if another alias at a vertex leads on, and looks back to it."""
+        seats = self.layout.vertices[vertex].seats
+        others = (each for each in seats if each.alias != self.number and each.mode < SEMI)
+        return any(each.kind >= EDGE for each in others)
 
     def edge(self) -> None:
         """Append to both lists, each entry knowing the other's place."""

@@ -3,7 +3,8 @@
 docstring | HEAD | PATHS, INSERTS or AHEADS | the lines that paths.py writes
 """
 
-IMPORTS = """from joingraph.graph.compiled.fields import (
+IMPORTS = """from joingraph.engines.compiled.flips import emit_flips
+from joingraph.graph.compiled.fields import (
     A_LINKS,
     A_RECORDS,
     A_ROWS,
@@ -13,12 +14,16 @@ IMPORTS = """from joingraph.graph.compiled.fields import (
     CURSOR,
     DONE,
     FLAGGING,
+    FLIP_COUNT,
     FULL,
     HEAP,
     HINTS,
     INSERT,
     LENGTH,
     LIMIT,
+    NULL_RECORD,
+    NULL_ROW,
+    NULL_WORD,
     O_KIND,
     O_PLACE,
     O_ROW,
@@ -26,6 +31,8 @@ IMPORTS = """from joingraph.graph.compiled.fields import (
     OUT,
     OVERFLOW,
     P_EMIT,
+    P_FLIPS,
+    P_START,
     PHASE,
     PLACE_COUNT,
     RING,

@@ -1,4 +1,4 @@
-"""Writes a view's own kernels: for each alias, the loops that find all paths through a row of it.
+"""Writes the loops of a view's own kernels, which find all paths through a row of an alias.
 
     F --- v0 --- T --- v1 --- R        a row of F comes:
 
@@ -17,17 +17,11 @@ block gives up on that op and has written nothing that counts; the odometer then
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from joingraph.engines.codegen.link import Linker
-from joingraph.engines.codegen.module_text import AHEADS, HEAD, INSERTS, NOTE, PATHS
-from joingraph.engines.codegen.prefetch import AheadOfAny, AheadOfInserts
+from joingraph.engines.codegen.module_text import HEAD, NOTE
 from joingraph.graph.compiled.fields import (
-    A_AHEAD,
-    A_INSERT,
-    A_PLUG,
     ALIAS_WORDS,
     COLUMN_STRIDE,
     COUNT,
@@ -38,82 +32,12 @@ from joingraph.graph.compiled.fields import (
     LOCAL,
     NODE,
     NONE,
-    OP_WORDS,
     VERTEX_WORDS,
 )
 from joingraph.graph.compiled.layout import Layout, Link, Seat
 from joingraph.plan.program import Enter, Step, Weigh
 
-MAX_LOOPS = 12  # CPython takes 20 nested blocks; beyond ten hops the odometer is as fast
 SHORT = 4  # lists below this length are copied row by row
-
-
-def loops_of(layout: Layout, steps: Sequence[Step]) -> int:
-    """Count the loops that steps need; to weigh a count or a leaf takes none."""
-    loops = sum(isinstance(step, Enter) for step in steps)
-    sides = [step for step in steps if isinstance(step, Weigh)]
-    long = [side for side in sides if layout.aliases[side.enter.alias].kind >= EDGE]
-    return loops + sum(loops_of(layout, side.steps) for side in long)
-
-
-def has_plug(layout: Layout, alias: int) -> bool:
-    """True if an alias gets a kernel of its own; beyond the limit the odometer serves."""
-    return loops_of(layout, layout.programs[alias].steps) <= MAX_LOOPS
-
-
-def write_paths(layout: Layout, lookahead: int, alias: int) -> str:
-    """Write the kernel that emits all paths through a row whose vertex values are bound."""
-    writer = Writer(layout, lookahead, alias)
-    writer.bases()
-    for link in layout.aliases[alias].links:
-        writer.say(f"r{link.vertex} = ld(sources, {2 * link.vertex})")
-    writer.paths()
-    writer.say("return DONE")
-    return writer.module(f"All paths through a row of alias {alias}.", PATHS)
-
-
-def write_insert(layout: Layout, lookahead: int, alias: int) -> str:
-    """Write the kernel that links new rows and emits all paths through each."""
-    writer = Writer(layout, lookahead, alias)
-    writer.bases()
-    ahead = AheadOfInserts(writer)
-    writer.say("silent, sink, limit = ld(st, SILENT), ld(st, SINK), ld(st, LIMIT)", "weight = 1")
-    writer.say(f"ad = ld(st, ALIASES) + {alias * ALIAS_WORDS * 8}")
-    ahead.begin()
-    writer.depth = 2
-    ahead.look()
-    writer.say(f"row = ld(ops + at * {OP_WORDS * 8}, O_ROW)")
-    Linker(writer, ahead).link()
-    seats = [seat for link in layout.aliases[alias].links for seat in writer.others(link.vertex)]
-    writer.say(f"if not ({' or '.join(['silent', *seats])}):")
-    writer.depth = 3
-    writer.say("sto(st, CURSOR, at)")
-    bound = layout.aliases[alias].links
-    writer.giving_up = [f"sto(sources, {2 * each.vertex}, r{each.vertex})" for each in bound]
-    writer.giving_up.append("sto(st, PHASE, P_EMIT)")
-    writer.flagging = "True"
-    writer.paths()
-    writer.consume()
-    writer.depth = 1
-    writer.say("sto(st, CURSOR, end)", "return DONE")
-    return writer.module(f"Link new rows of alias {alias}, and all paths through them.", INSERTS)
-
-
-def write_ahead(layout: Layout, lookahead: int, alias: int) -> str:
-    """Write the kernel that asks for what an op of any kind will touch, stage by stage."""
-    writer = Writer(layout, lookahead, alias)
-    writer.bases()
-    AheadOfAny(writer).look()
-    writer.say("return DONE")
-    return writer.module(f"Ask for what an op of alias {alias} will touch.", AHEADS)
-
-
-# The kernels of an alias: where the address of each belongs, and who writes it.
-KERNELS = {
-    "insert": (A_INSERT, write_insert),
-    "paths": (A_PLUG, write_paths),
-    "ahead": (A_AHEAD, write_ahead),
-}
 
 
 @dataclass(slots=True)
@@ -165,20 +89,28 @@ class Writer:
 
     def paths(self) -> None:
         """Write the loops over all paths through the row, whose values are bound."""
-        layout, alias, depth = self.layout, self.layout.aliases[self.start_alias], self.depth
-        self.say("n = first = ld(st, ROWS)", "began = ld(st, SEGMENT_COUNT)")
+        layout, alias = self.layout, self.layout.aliases[self.start_alias]
+        self.begin_paths()
         if self.lookahead == GLOBAL:
             self.say(f"flagging = {self.flagging}")
         for link in alias.links:
             self.load_key(link.vertex)
         for word in self.words_of(len(layout.vertices) + self.start_alias):
             self.say(f"a{self.start_alias}_{word} = ld(row, {alias.keys + word})")
-        leaves: list[Enter] = []
-        for step in layout.programs[self.start_alias].steps:
-            if isinstance(step, Enter) and layout.aliases[step.alias].kind == LEAF:
+        self.walk(layout.programs[self.start_alias].steps)
+
+    def begin_paths(self) -> None:
+        """Note where the rows and segments of what comes begin."""
+        self.say("n = first = ld(st, ROWS)", "began = ld(st, SEGMENT_COUNT)")
+
+    def walk(self, steps: Sequence[Step]) -> None:
+        """Write the loops of a program, whose start is bound."""
+        depth, leaves = self.depth, list[Enter]()
+        for step in steps:
+            if isinstance(step, Enter) and self.is_leaf(step):
                 leaves.append(step)
             else:
-                WRITTEN_BY[type(step)](self, step)
+                self.write(step)
         self.leaves(leaves)
         while self.closing:
             self.depth, line = self.closing.pop()
@@ -187,6 +119,18 @@ class Writer:
         if not self.varies:
             self.say("if n > first:", f"    segment(st, {self.weight})")
         self.say("sto(st, ROWS, n)")
+
+    def is_leaf(self, step: Enter) -> bool:
+        """True if an alias has its rows at one vertex, side by side."""
+        return self.layout.aliases[step.alias].kind == LEAF
+
+    def write(self, step: Step) -> None:
+        """Write a step of a kernel's program."""
+        if isinstance(step, Weigh):
+            self.weigh(step)
+        else:
+            assert isinstance(step, Enter), "a kernel's program enters and weighs"
+            self.enter(step)
 
     def consume(self) -> None:
         """Let the rows be taken: by a sink after each op, or else when the block is full."""
@@ -226,7 +170,7 @@ class Writer:
         self.depth += 1
         self.bind(side.enter)
         beyond = [self.sum(each) for each in side.steps if isinstance(each, Weigh)]
-        self.say(f"sum_{a} += {' * '.join(beyond)}")
+        self.say(f"sum_{a} += {' * '.join(beyond) or '1'}")
         self.depth -= 1
         return f"sum_{a}"
 
@@ -388,7 +332,3 @@ class Writer:
             self.say(
                 f"        {copy if each == source else f'fill8({to}, {self.value(each, word)})'}"
             )
-
-
-# The steps of a kernel's program: who writes each kind.
-WRITTEN_BY: dict[type, Callable[[Writer, Any], None]] = {Enter: Writer.enter, Weigh: Writer.weigh}

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from joingraph.engines.codegen.paths import KERNELS, has_plug, write_ahead
+from joingraph.engines.codegen.kernels import (
+    KERNELS,
+    has_around,
+    has_plug,
+    write_ahead,
+    write_around,
+)
 from joingraph.engines.codegen.telling import write_telling, write_telling_inserts
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups.group_layout import GroupLayout
@@ -29,9 +35,16 @@ def kernels_of(plan: Plan, grouping: Grouping | None) -> dict[str, str]:
             "tell": partial(write_telling, groups),
             "ahead": partial(write_ahead, layout),
         }
-    return {
+    found = {
         f"{alias.name}: {name}": write(f.EXACT, alias.index)
         for alias in plan.aliases
         if has_plug(layout, alias.index)
         for name, write in writers.items()
+        if not (alias.is_silent and name == "paths")
     }
+    for around in layout.arounds if messages is None else ():
+        if has_around(layout, around):
+            told = {True: ", told TRUE", False: ", told FALSE", None: ""}[around.told]
+            name = f"{plan.aliases[around.alias].name}: around{told}"
+            found[name] = write_around(layout, f.EXACT, around)
+    return found

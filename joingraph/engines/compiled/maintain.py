@@ -16,12 +16,12 @@ traversal that would overflow has written nothing that counts, so the odometer t
 
 from __future__ import annotations
 
+from joingraph.engines.compiled.flips import emit_flips
 from joingraph.generators.compiled.odometer import begin, reachable, walk
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.entries import bound, link_of, node_at, own_source
 from joingraph.graph.compiled.list_index import has_places, rename
 from joingraph.graph.compiled.lists import step_of
-from joingraph.graph.compiled.live_flags import complete, is_anyone
 from joingraph.graph.compiled.machine.kernel import call3, kernel, ld, small, sto
 from joingraph.graph.compiled.prefetch import (
     alias_of,
@@ -122,41 +122,6 @@ def carry_out(st: int, op: int) -> int:
             return ended
         sto(st, f.PHASE, f.P_FLIPS)
     return emit_flips(st)
-
-
-@kernel
-def emit_flips(st: int) -> int:
-    """Emit the rows around values whose seats flipped, to the last flip or to a full block."""
-    while ld(st, f.FLIP_NEXT) < ld(st, f.FLIP_COUNT):
-        flip = ld(st, f.FLIPS) + ld(st, f.FLIP_NEXT) * (f.FLIP_WORDS * 8)
-        ln, record = ld(flip, f.I_LINK), ld(flip, f.I_RECORD)
-        mode, up, turn = ld(ln, f.L_MODE), ld(flip, f.I_IS_UP), ld(flip, f.I_TURN)
-        program = ld(ln, f.L_AROUND_NOT if turn else f.L_AROUND)
-        if ld(st, f.PHASE) == f.P_FLIPS:
-            if record == 0 or ld(st, f.SILENT) or not is_around(ln, record):
-                sto(st, f.FLIP_NEXT, ld(st, f.FLIP_NEXT) + 1)
-                continue
-            sto(ld(st, f.SOURCES), 2 * ld(ln, f.L_NUMBER), record)
-            comes = up != turn if mode == f.MARK else up == (mode == f.SEMI)
-            begin(st, program, 1 if comes else -1)
-            sto(st, f.PHASE, f.P_WALK_FLIP)
-        if walk(st, program) == f.FULL:
-            return f.FULL
-        sto(st, f.PHASE, f.P_FLIPS)
-        if mode == f.MARK and turn == 0:
-            sto(flip, f.I_TURN, 1)
-        else:
-            sto(st, f.FLIP_NEXT, ld(st, f.FLIP_NEXT) + 1)
-    sto(st, f.FLIP_COUNT, 0)
-    sto(st, f.FLIP_NEXT, 0)
-    return f.DONE
-
-
-@small
-def is_around(ln: int, record: int) -> bool:
-    """True if all others at a value are as they are wanted, and one that is shown is there."""
-    vd, ad = ld(ln, f.L_VERTEX), ld(ln, f.L_ALIAS)
-    return complete(vd, record, ad, ad) and is_anyone(vd, record, ad)
 
 
 @kernel

@@ -19,7 +19,7 @@ from joingraph.engines.plain import ReferenceEngine
 from joingraph.expressions.tree import Expression
 from joingraph.generators.compiled.reads.reading import count_where
 from joingraph.graph.blocks import Part
-from joingraph.graph.compiled.fields import NULL_WORD
+from joingraph.graph.compiled import fields as f
 from joingraph.plan.model import Plan
 from joingraph.reads.requests import Reading, Touched
 from joingraph.reads.row_lookup import Asked
@@ -34,14 +34,16 @@ class OuterEngine(CompiledEngine):
 
     def __init__(self, plan: Plan, key_index: Sequence[str] = ()) -> None:
         super().__init__(plan, "exact", key_index)
-        self.plugs.forgo()
-        self.memory.heap.words[:8] = NULL_WORD  # the row that stands in for a missing one
+        self.memory.heap.words[:8] = f.NULL_WORD  # the row that stands in for a missing one
 
     def calls(self, tables: Mapping[str, Table]) -> None:
         """Carry all batches out alike."""
 
     def _linked(self, run: Run, rows: int, cores: int) -> list[range]:
-        """Link nothing to be walked at once: flips are told of op by op."""
+        """Link inserts to be walked at once, unless flips are told of op by op."""
+        cursor = int(self.memory.words[f.CURSOR])
+        if cursor < len(run.ops) and not self.layout.tells_flips(int(run.ops[cursor, f.O_ALIAS])):
+            return super()._linked(run, rows, cores)
         return []
 
     def scan(self) -> Iterator[pa.RecordBatch]:

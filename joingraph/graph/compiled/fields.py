@@ -73,6 +73,7 @@ LAST_NODE = 43  # the node that was linked last
 FLIPS, FLIP_COUNT, FLIP_NEXT = 44, 45, 46  # of the op under way, and how many have been told
 NULL_RECORD = 47  # all zero: the vertex value beyond an alias that is missing
 FALSE_WORD, TRUE_WORD = 48, 49
+NULL_ROW = 50  # the node record of an alias that is missing: all NULL
 STATE_WORDS = 56
 
 # vertex
@@ -95,7 +96,8 @@ ALIAS_WORDS = 17
 L_VERTEX, L_NUMBER, L_OFFSET, L_LENGTH, L_LIVE, L_KEY, L_SHAPE, L_MODE = 0, 1, 2, 3, 4, 5, 6, 7
 L_AROUND, L_AROUND_NOT = 8, 9  # programs of the rows around a value whose seat flips; 0: none
 L_ALIAS = 10
-LINK_WORDS = 11
+L_PLUG, L_PLUG_NOT = 11, 12  # a view's own kernels of these programs; 0: none
+LINK_WORDS = 13
 
 # program: the steps of a walk from an alias' row, or from a vertex value
 T_LEVELS, T_COUNT = 0, 1

@@ -19,7 +19,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from joingraph.expressions.types import words_of
-from joingraph.graph.compiled.fields import COUNT, EDGE, LEAF, MODES, NODE
+from joingraph.graph.compiled.fields import COUNT, EDGE, LEAF, MODES, NODE, REQ
 from joingraph.plan.arrange import around_kernel_program, kernel_program, scan_program
 from joingraph.plan.groups.messages import homes_of
 from joingraph.plan.kept_columns import kept_parts
@@ -116,6 +116,32 @@ class Layout:
     slots: tuple[Slot, ...]
     outputs: tuple[tuple[int, int], ...]
     arounds: tuple[Around, ...] = ()
+
+    @property
+    def is_inner(self) -> bool:
+        """True if every alias wants a row of every other."""
+        return all(seat.mode == REQ for vertex in self.vertices for seat in vertex.seats)
+
+    def flips_at(self, vertex: int, alias: int) -> bool:
+        """True if rows come and go around a value as the seat of an alias flips."""
+        return any((each.vertex, each.alias) == (vertex, alias) for each in self.arounds)
+
+    def tells_flips(self, alias: int) -> bool:
+        """True if a seat may flip by a change of an alias: it lies on the seat's own side."""
+        return any(alias in self.side_of(each.vertex, each.alias) for each in self.arounds)
+
+    def side_of(self, vertex: int, alias: int) -> frozenset[int]:
+        """Return an alias and all that lies beyond it, seen from one of its vertices."""
+        found, waiting = {alias}, [(alias, vertex)]
+        while waiting:
+            near, entry = waiting.pop()
+            for link in self.aliases[near].links:
+                if link.vertex != entry:
+                    seats = self.vertices[link.vertex].seats
+                    new = [each.alias for each in seats if each.alias not in found]
+                    found.update(new)
+                    waiting += [(each, link.vertex) for each in new]
+        return frozenset(found)
 
 
 def lay_out(plan: Plan, *, exact: bool, numbered: int | None = None) -> Layout:

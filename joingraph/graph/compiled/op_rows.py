@@ -19,6 +19,7 @@ from joingraph.plan.model import Plan
 
 INVERSE = {f.INSERT: f.DELETE, f.DELETE: f.INSERT}
 SHARED = 1 << 8  # a base diff has several ops
+FLIPS = 1 << 9  # a seat may flip by one of them
 
 
 def kinds_of(ops: Words) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 
 from joingraph.common.errors import LimitError
 from joingraph.engines.codegen.install import Plugs, Write
-from joingraph.engines.codegen.paths import write_ahead
+from joingraph.engines.codegen.kernels import write_ahead
 from joingraph.engines.codegen.telling import write_telling, write_telling_inserts
 from joingraph.engines.compiled.batches import MODES, Run, Work
 from joingraph.engines.compiled.engine import CompiledEngine

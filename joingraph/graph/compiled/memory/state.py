@@ -218,12 +218,15 @@ class GraphMemory:
         layout, words = self.layout, self.words
         for around in layout.arounds:
             field = f.L_AROUND_NOT if around.told is False else f.L_AROUND
-            self._link(around.alias, around.vertex)[field] = self._describe_program(around.program)
+            self.link(around.alias, around.vertex)[field] = self._describe_program(around.program)
         if layout.arounds:
             self.flips = reserve(FLIP_REGION_WORDS)
             words[f.FLIPS] = self.flips.address
         words[f.TRUE_WORD] = 1
         words[f.NULL_RECORD] = self._address(self._take(max(v.stride for v in layout.vertices)))
+        row, width = self._top, max(alias.stride for alias in layout.aliases)
+        words[f.NULL_ROW] = self._address(self._take(width))
+        words[row : row + width] = f.NULL_WORD
 
     def _describe_aids(self) -> None:
         """Write where the kernels keep what they remember for a while."""
@@ -261,7 +264,7 @@ class GraphMemory:
             ln[f.L_SHAPE], ln[f.L_MODE] = link.seat.shape, link.seat.mode
             ln[f.L_ALIAS] = ad.ctypes.data
 
-    def _link(self, alias: int, vertex: int) -> Words:
+    def link(self, alias: int, vertex: int) -> Words:
         """Return the descriptor of an alias' link to a vertex."""
         places = [link.vertex for link in self.layout.aliases[alias].links]
         start = (int(self.alias(alias)[f.A_LINKS]) - self.st) // 8
@@ -319,5 +322,6 @@ def descriptor_words(layout: Layout) -> int:
         + f.SOURCE_WORDS * (vertices + aliases)
         + f.WALK_WORDS * (aliases + 1)
         + max(vertex.stride for vertex in layout.vertices)
+        + max(alias.stride for alias in layout.aliases)
         + programs * (f.PROGRAM_WORDS + (aliases + 1) * f.LEVEL_WORDS)
     )

@@ -1,0 +1,157 @@
+"""Writes the modules of a view's own kernels: which an alias has, and what each begins with.
+
+insert   links new rows and emits all paths through each        of an alias
+paths    emits all paths through a row that changes or goes
+ahead    prefetches what an op will touch
+around   emits the rows around a value whose seat flips         of a seat that has a mode
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from joingraph.engines.codegen.link import Linker
+from joingraph.engines.codegen.missing import OuterWriter
+from joingraph.engines.codegen.module_text import AHEADS, INSERTS, PATHS
+from joingraph.engines.codegen.paths import Writer
+from joingraph.engines.codegen.prefetch import AheadOfAny, AheadOfInserts
+from joingraph.graph.compiled.fields import (
+    A_AHEAD,
+    A_INSERT,
+    A_PLUG,
+    ALIAS_WORDS,
+    EDGE,
+    L_PLUG,
+    L_PLUG_NOT,
+    OP_WORDS,
+)
+from joingraph.graph.compiled.layout import Around, Layout
+from joingraph.plan.program import Enter, Step, Weigh
+
+MAX_LOOPS = 12  # CPython takes 20 nested blocks; beyond ten hops the odometer is as fast
+NO_ALIAS = -1  # of a walk that starts at a value
+
+
+def loops_of(layout: Layout, steps: Sequence[Step]) -> int:
+    """Count the loops that steps need; to weigh a count or a leaf takes none."""
+    loops = sum(isinstance(step, Enter) for step in steps)
+    sides = [step for step in steps if isinstance(step, Weigh)]
+    long = [side for side in sides if layout.aliases[side.enter.alias].kind >= EDGE]
+    return loops + sum(loops_of(layout, side.steps) for side in long)
+
+
+def has_plug(layout: Layout, alias: int) -> bool:
+    """True if an alias gets a kernel of its own; beyond the limit the odometer serves."""
+    return loops_of(layout, layout.programs[alias].steps) <= MAX_LOOPS
+
+
+def has_around(layout: Layout, around: Around) -> bool:
+    """True if a flip's walk gets a kernel of its own."""
+    return loops_of(layout, around.program.steps) <= MAX_LOOPS
+
+
+def writer_of(layout: Layout, lookahead: int, alias: int) -> Writer:
+    """Begin the text of a kernel that starts at a row of an alias, or at a value."""
+    return (Writer if layout.is_inner else OuterWriter)(layout, lookahead, alias)
+
+
+def write_paths(layout: Layout, lookahead: int, alias: int) -> str:
+    """Write the kernel that emits all paths through a row whose vertex values are bound."""
+    writer = writer_of(layout, lookahead, alias)
+    writer.bases()
+    for link in layout.aliases[alias].links:
+        writer.say(f"r{link.vertex} = ld(sources, {2 * link.vertex})")
+    writer.paths()
+    writer.say("return DONE")
+    return writer.module(f"All paths through a row of alias {alias}.", PATHS)
+
+
+def write_insert(layout: Layout, lookahead: int, alias: int) -> str:
+    """Write the kernel that links new rows and emits all paths through each."""
+    writer = writer_of(layout, lookahead, alias)
+    writer.bases()
+    ahead = AheadOfInserts(writer)
+    writer.say("silent, sink, limit = ld(st, SILENT), ld(st, SINK), ld(st, LIMIT)", "weight = 1")
+    writer.say(f"ad = ld(st, ALIASES) + {alias * ALIAS_WORDS * 8}")
+    ahead.begin()
+    writer.depth = 2
+    ahead.look()
+    writer.say(f"row = ld(ops + at * {OP_WORDS * 8}, O_ROW)")
+    Linker(writer, ahead).link()
+    if not layout.aliases[alias].is_silent:
+        write_walk(writer)
+    if layout.tells_flips(alias):
+        writer.say(*FLIPS)
+    writer.depth = 1
+    writer.say("sto(st, CURSOR, end)", "return DONE")
+    return writer.module(f"Link new rows of alias {alias}, and all paths through them.", INSERTS)
+
+
+def write_walk(writer: Writer) -> None:
+    """Write the walk from a row that was linked, if what it meets is as it is wanted."""
+    layout, alias = writer.layout, writer.start_alias
+    bound = layout.aliases[alias].links
+    tests = [test for link in bound for test in writer.others(link.vertex)]
+    writer.say(f"if not ({' or '.join(['silent', *tests])}):")
+    writer.depth = 3
+    writer.say("sto(st, CURSOR, at)")
+    writer.giving_up = [f"sto(sources, {2 * each.vertex}, r{each.vertex})" for each in bound]
+    writer.giving_up.append("sto(st, PHASE, P_EMIT)")
+    writer.flagging = "True"
+    writer.paths()
+    if not layout.tells_flips(alias):
+        writer.consume()
+    writer.depth = 2
+
+
+def write_around(layout: Layout, lookahead: int, around: Around) -> str:
+    """Write the kernel that emits the rows around a value one of whose seats flips."""
+    writer = writer_of(layout, lookahead, NO_ALIAS)
+    writer.bases()
+    writer.say(f"r{around.vertex} = row")
+    writer.begin_paths()
+    writer.load_key(around.vertex)
+    writer.walk(around.program.steps)
+    writer.say("return DONE")
+    title = f"Rows around a value of vertex {around.vertex} where alias {around.alias} flips."
+    return writer.module(title, PATHS)
+
+
+def write_ahead(layout: Layout, lookahead: int, alias: int) -> str:
+    """Write the kernel that asks for what an op of any kind will touch, stage by stage."""
+    writer = writer_of(layout, lookahead, alias)
+    writer.bases()
+    AheadOfAny(writer).look()
+    writer.say("return DONE")
+    return writer.module(f"Ask for what an op of alias {alias} will touch.", AHEADS)
+
+
+# Flips come behind a row's own paths; what does not fit into the block is left to the odometer.
+FLIPS = (
+    "if ld(st, FLIP_COUNT):",
+    "    sto(st, CURSOR, at)",
+    "    sto(st, PHASE, P_FLIPS)",
+    "    if emit_flips(st) == FULL:",
+    "        if sink:",
+    "            call3(sink, st, 0, 0)",
+    "            sto(st, ROWS, 0)",
+    "            sto(st, SEGMENT_COUNT, 0)",
+    "        return OVERFLOW",
+    "    sto(st, PHASE, P_START)",
+    "n = ld(st, ROWS)",
+    "if n and sink:",
+    "    call3(sink, st, 0, 0)",
+    "    sto(st, ROWS, 0)",
+    "    sto(st, SEGMENT_COUNT, 0)",
+    "elif n >= limit:",
+    "    sto(st, CURSOR, at + 1)",
+    "    return FULL",
+)
+# The kernels of an alias: where the address of each belongs, and who writes it.
+KERNELS = {
+    "insert": (A_INSERT, write_insert),
+    "paths": (A_PLUG, write_paths),
+    "ahead": (A_AHEAD, write_ahead),
+}
+# Those of a seat that flips: of a mark, as it is told before and after.
+AROUNDS = {True: L_PLUG, None: L_PLUG, False: L_PLUG_NOT}

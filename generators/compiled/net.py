@@ -27,7 +27,7 @@ from joingraph.view_diffs.view_diff import DiffRows, Fold, left_over, signed_cou
 
 def folding(outputs: Outputs, kinds: int) -> Fold:
     """Return what folds a batch's view diff, given the kinds of its ops."""
-    is_one_way = outputs.plan.is_inner and kinds & ~SHARED in (0, bit_of(INSERT), bit_of(DELETE))
+    is_one_way = kinds & ~SHARED in (0, bit_of(INSERT), bit_of(DELETE))
     return as_it_is if outputs.told_apart and is_one_way else partial(net, outputs)
 
 

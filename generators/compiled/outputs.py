@@ -69,6 +69,8 @@ class Outputs:
         self.told_apart = are_told_apart(plan) and not has_marks
         self.all_keyed = len(keyed_aliases(plan)) == len(plan.aliases) and not has_marks
         self.are_slots = None not in self.columns
+        tells = [layout.tells_flips(alias) for alias in range(len(layout.aliases))]
+        self.flipping = np.array(tells, bool) if any(tells) else None
         self.texts = sorted(
             {each.first for each in self.kept.values() if is_text(each.slot.stored)}
         )

@@ -20,10 +20,10 @@ import pyarrow as pa
 from joingraph.generators.compiled.distinct_rows import all_distinct
 from joingraph.generators.compiled.fold import DELETED, INSERTED, Folded, effects_of, fold, unfolded
 from joingraph.generators.compiled.outputs import Outputs
-from joingraph.graph.compiled.fields import MOVE, O_DIFF, O_KIND, UPDATE
+from joingraph.graph.compiled.fields import MOVE, O_ALIAS, O_DIFF, O_KIND, UPDATE
 from joingraph.graph.compiled.memory.path_blocks import Paths, joined
 from joingraph.graph.compiled.memory.reserved import Words
-from joingraph.graph.compiled.op_rows import SHARED, bit_of, kinds_of
+from joingraph.graph.compiled.op_rows import FLIPS, SHARED, bit_of, kinds_of
 from joingraph.view_diffs.view_diff import WORDS, DiffRows
 
 MANY = 1 << 17
@@ -51,6 +51,9 @@ class ViewDiffs:
     def __init__(self, outputs: Outputs, ops: Words) -> None:
         self.outputs, self.ops = outputs, ops
         self.kinds = kinds_of(ops)
+        flipping = outputs.flipping
+        if flipping is not None and flipping[ops[:, O_ALIAS]].any():
+            self.kinds |= FLIPS
         self.moves = bool(self.kinds & bit_of(MOVE))
         self.plain = outputs.are_slots and not self.kinds & SHARED
         if self.moves:

@@ -24,12 +24,15 @@ from benchmarks.rivals.launch import RIVALS, RUST, run_rival
 from benchmarks.rivals.ojt import OuterJoin
 from benchmarks.workloads.catalogue import WORKLOADS, Entry, prepare
 from benchmarks.workloads.model import SIZES
+from benchmarks.workloads.outer import ASKED
 from benchmarks.workloads.views import TABLES, JoinView, fanout
 
 # Every form of view and of diff; the full outer join table of a longer chain is too large.
 CHOSEN = ("fanout_10", "chainF_2", "chainR_4", "q1", "q2", "q3", "churn", "q1_IJT", "q3_DPT")
 CHAINS = tuple(f"chain{way}_{joins}" for way in "FR" for joins in (2, 3, 4, 5))
-RUST_CHOSEN = ("fanout_1", "fanout_10", *CHAINS, "q1", "q2", "q2_long", "q3", "churn")
+RUST_CHOSEN = ("fanout_1", "fanout_10", *CHAINS, "q1", "q2", "q2_long", "q3", "churn", *ASKED)
+
+OUTER = (*ASKED, "left_chainF_2", "left_chainR_3", "left_chainF_2_deletes", "left_q3")
 
 COUNTING = ("q1agg", "q2agg", "q3agg")
 
@@ -70,6 +73,18 @@ def test_a_rival_in_python_gives_what_joingraph_gives(
         workload=name, data=folder, batch=batch, max_diffs=None, budget_s=60.0, least_s=0.0
     )
     assert outcome(run(PYTHON[rival], arguments)) == outcome(wanted(name))
+
+
+@pytest.mark.parametrize("batch", [1, 20])
+@pytest.mark.parametrize("name", OUTER)
+def test_duckdb_gives_what_joingraph_gives_where_rows_may_be_missing(
+    name: str, batch: int, folder: Path, wanted: Callable[[str], Run]
+) -> None:
+    arguments = argparse.Namespace(
+        workload=name, data=folder, batch=batch, max_diffs=None, budget_s=60.0, least_s=0.0
+    )
+    found, told = run(PYTHON["duckdb"], arguments), wanted(name)
+    assert (found.diffs, found.checksum) == (told.diffs, told.checksum)
 
 
 @pytest.mark.parametrize("batch", [1, 20])

@@ -20,6 +20,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from joingraph.graph.compiled.fields import NULL_WORD
+
 Rows: TypeAlias = pa.Table | pa.RecordBatch
 Numbers = npt.NDArray[np.int64]
 ONE: Numbers = np.ones(1, np.int64)
@@ -149,5 +151,8 @@ def _signs(column: pa.Array) -> Numbers:
 
 
 def _int64(column: pa.Array) -> Numbers:
+    """Return a column's values; a NULL counts as the word that stands for it in compiled rows."""
+    if column.null_count:
+        column = column.cast(pa.int64()).fill_null(NULL_WORD)
     values: Numbers = column.to_numpy(zero_copy_only=False)
     return values

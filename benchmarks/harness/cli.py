@@ -24,12 +24,16 @@ from benchmarks.harness.runner import (
 )
 from benchmarks.rivals.launch import RIVALS
 from benchmarks.rivals.launch import prepare as prepare_rivals
-from benchmarks.workloads.catalogue import ANSWERED, KINDS, QUERIES, WORKLOADS, prepare
+from benchmarks.workloads.catalogue import ANSWERED, KINDS, OUTER, QUERIES, WORKLOADS, prepare
 from benchmarks.workloads.model import SIZES
 from joingraph.common.errors import JoinGraphError
 
 DEFAULT_WORKLOADS = {
-    "each": tuple(name for name in WORKLOADS if not name.endswith(("churn", *KINDS, *ANSWERED))),
+    "each": tuple(
+        name
+        for name in WORKLOADS
+        if not name.endswith(("churn", *KINDS, *ANSWERED)) and name not in OUTER
+    ),
     "kinds": QUERIES,
     "warehouse": tuple(name for name in WORKLOADS if name.startswith("fanout_")),
     "scan": ("fanout_100",),

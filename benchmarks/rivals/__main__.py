@@ -10,15 +10,23 @@ from typing import Any
 
 from benchmarks.rivals.divm import Divm
 from benchmarks.rivals.duckdb_delta import duckdb_rival
+from benchmarks.rivals.duckdb_keys import DuckdbKeys
 from benchmarks.rivals.in_python import Rival, run
 from benchmarks.rivals.ojt import OuterJoin
 from benchmarks.rivals.sqlite_triggers import Sqlite
+from benchmarks.workloads.outer import OuterView
 from benchmarks.workloads.views import JoinView
+
+
+def duckdb_or_keys(view: JoinView) -> Rival[Any]:
+    """Choose what the view needs."""
+    return DuckdbKeys(view) if isinstance(view, OuterView) else duckdb_rival(view)
+
 
 RIVALS: Mapping[str, Callable[[JoinView], Rival[Any]]] = {
     "divm": Divm,
     "ojt": OuterJoin,
-    "duckdb": duckdb_rival,
+    "duckdb": duckdb_or_keys,
     "duckdb_indexed": partial(duckdb_rival, indexed=True),
     "sqlite": Sqlite,
 }

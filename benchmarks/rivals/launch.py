@@ -16,13 +16,16 @@ from pathlib import Path
 
 from benchmarks.harness.origin import ROOT
 from benchmarks.harness.record import Run, parse
-from benchmarks.workloads.catalogue import ANSWERED, KINDS, WORKLOADS
+from benchmarks.workloads.catalogue import ANSWERED, CHANGES, KINDS, OUTER, WORKLOADS
+from benchmarks.workloads.outer import ASKED, OuterView
 from joingraph.common.errors import JoinGraphError
 
 RUST = Path(__file__).parent / "rust"
 TIMEOUT_S = 600
 MEMORY_BYTES = 14 * 2**30
 STORED = ("q1agg", "q2agg", "q3agg", "q3")
+NOT_DD = (*KINDS, *CHANGES, "churn")
+LEFT_DD = ("left_chainF_2", "left_chainF_3")
 GROUPING = tuple(name for name, each in WORKLOADS.items() if each.view.keys is not None)
 
 
@@ -35,6 +38,7 @@ class Rival:
     options: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()  # how the names of workloads end that it cannot run
     only: tuple[str, ...] = ()  # the workloads it is written for; none: all
+    outer: tuple[str, ...] = ()  # those of outer joins, EXISTS and NOT EXISTS that it has
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -47,19 +51,22 @@ class Rival:
         """True if the workload can be asked for."""
         if workload.endswith(self.refuses) or workload in ANSWERED:
             return False
+        if isinstance(WORKLOADS[workload].view, OuterView):
+            return workload in self.outer
         return not self.only or workload in self.only
 
 
 RIVALS = {
     rival.name: rival
     for rival in (
-        Rival("hand", "hand", refuses=KINDS),
-        Rival("dd", "dd", ("--variant", "binary"), refuses=(*KINDS, "churn")),
-        Rival("dd_delta", "dd", ("--variant", "delta"), refuses=(*KINDS, "churn")),
+        Rival("hand", "hand", refuses=(*KINDS, *CHANGES), outer=tuple(ASKED)),
+        Rival("dd", "dd", ("--variant", "binary"), refuses=NOT_DD, outer=(*ASKED, *LEFT_DD)),
+        Rival("dd_delta", "dd", ("--variant", "delta"), refuses=NOT_DD),
         Rival("maps", "stored", ("--variant", "maps"), only=STORED),
         Rival("views", "stored", ("--variant", "views"), only=STORED),
-        Rival("dbsp", "dbspx", refuses=(*KINDS, "churn")),
-        *map(Rival, ("duckdb", "duckdb_indexed")),
+        Rival("dbsp", "dbspx", refuses=NOT_DD),
+        Rival("duckdb", outer=OUTER),
+        Rival("duckdb_indexed"),
         *(Rival(name, refuses=GROUPING) for name in ("divm", "ojt", "sqlite")),
     )
 }

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.workloads import bsma, views
+from benchmarks.workloads import bsma, outer, views
 from benchmarks.workloads.churn import CHURN_TABLES, DELETE, INSERT, UPDATE_PRE, write_churn
 from benchmarks.workloads.model import (
     SIZES,
@@ -39,6 +39,7 @@ FANOUTS = (1, 10, 30, 50, 70, 100)
 JOINS = (2, 3, 4, 5)
 LONG = 20  # so many times the diffs of the other workloads: more than a processor's cache holds
 KINDS = ("IPT", "DPT", "IJT", "DJT")  # insert or delete of a projected tuple or a join tuple
+CHANGES = ("deletes", "updates")  # of a chain, beside its inserts
 QUERIES = ("q1", "q2", "q3", "q1agg", "q2agg", "q3agg")  # those that have the kinds
 FIRST_KIND_ID = 3 * 10**8
 OPERATIONS = {INSERT: "insert", DELETE: "delete", UPDATE_PRE: "update"}
@@ -182,6 +183,16 @@ def _read_inserts(view: Query, folder: Path, *, sources: Mapping[str, str]) -> I
     return Inputs(_base(view, folder), diffs)
 
 
+def _read_changes(view: Query, folder: Path, *, sources: Mapping[str, str], kind: str) -> Inputs:
+    """Load what a workload inserts; let all of it go, or let its ids change."""
+    inputs = _read_inserts(view, folder, sources=sources)
+    [(_, table, rows, _)] = inputs.diffs
+    base = {**inputs.tables, table: _stacked(inputs.tables[table], rows)}
+    if kind == "deletes":
+        return Inputs(base, [Entry("delete", table, rows)])
+    return Inputs(base, [Entry("update", table, rows, outer.changed_ids(table, rows))])
+
+
 def _read_last(view: Query, folder: Path) -> Inputs:
     """Hold back the last tweets and retweets; they come in order of date, tweets first in a tie."""
     base = _base(view, folder)
@@ -276,10 +287,26 @@ def _all() -> Iterator[Workload]:
     yield Workload("churn", views.q3(), _read_churn)
     for name, query in bsma.QUERIES.items():
         yield Workload(name, query, _read_bsma)
+    yield from _outer()
     for name, view in queries.items():
         for kind in KINDS:
             yield Workload(f"{name}_{kind}", view, partial(_read_kind, kind=kind))
 
 
+def _outer() -> Iterator[Workload]:
+    """Yield chains whose last join is a LEFT JOIN, beside inner ones; and what asks for rows."""
+    for name, view in (*outer.CHAINS.items(), *outer.LEFT_CHAINS.items()):
+        table = "tweet" if "chainF" in name else "follower"
+        sources = {name.removeprefix("left_").split("_")[0]: table}
+        if name in outer.LEFT_CHAINS:
+            yield Workload(name, view, partial(_read_inserts, sources=sources))
+        for kind in CHANGES:
+            read_changes = partial(_read_changes, sources=sources, kind=kind)
+            yield Workload(f"{name}_{kind}", view, read_changes)
+    for name, query in {"left_q3": outer.LEFT_Q3, **outer.ASKED}.items():
+        yield Workload(name, query, _read_last)
+
+
 ANSWERED = tuple(bsma.QUERIES)  # compared with DuckDB's answer (answers.py): no rival has them
 WORKLOADS: Mapping[str, Workload] = {workload.name: workload for workload in _all()}
+OUTER = tuple(each.name for each in _outer())  # outer joins, what asks for rows, and beside them

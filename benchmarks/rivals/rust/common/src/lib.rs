@@ -29,6 +29,22 @@ pub enum W {
     ChainR(usize),
     Q(usize, bool),
     Churn,
+    /// The last follower of a chainF by LEFT JOIN.
+    LeftF(usize),
+    /// The tweets of q2 or q3 that have a retweet, or that have none.
+    Asked(usize, bool),
+}
+
+/// The word that stands for NULL in checksums.
+pub const NULL: i64 = -0x7A3F9D215C8EB461;
+
+/// The inner join of the same tables.
+fn inner(w: W) -> W {
+    match w {
+        W::LeftF(k) => W::ChainF(k),
+        W::Asked(q, _) => W::Q(q, false),
+        _ => w,
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,6 +75,15 @@ pub fn parse(w: &str) -> W {
     }
     if let Some(k) = w.strip_prefix("chainR_") {
         return W::ChainR(k.parse().unwrap());
+    }
+    if let Some(k) = w.strip_prefix("left_chainF_") {
+        return W::LeftF(k.parse().unwrap());
+    }
+    if let Some(q) = w.strip_prefix("exists_q") {
+        return W::Asked(q.parse().unwrap(), true);
+    }
+    if let Some(q) = w.strip_prefix("not_exists_q") {
+        return W::Asked(q.parse().unwrap(), false);
     }
     let w = w.strip_suffix("_long").unwrap_or(w);
     let (b, agg) = match w.strip_suffix("agg") {
@@ -131,7 +156,7 @@ pub fn load(a: &Args) -> Data {
     let followers = || rows(d, "follower", ["", "userId", "followerId"]);
     let retweets = || rows(d, "retweet", ["retweetTweetId", "tweetId", "userId"]);
     let changes = if a.w == W::Churn { changes(d) } else { Vec::new() };
-    let (tables, diffs) = match a.w {
+    let (tables, diffs) = match inner(a.w) {
         W::Fanout(n) => {
             let mut f = followers();
             f.extend(rows(d, &format!("fanout_{n}/follower"), ["", "userId", "followerId"]));
@@ -190,6 +215,7 @@ pub fn load(a: &Args) -> Data {
             };
             (tables, diffs)
         }
+        W::LeftF(_) | W::Asked(..) => unreachable!(),
     };
     Data { tables, diffs, changes }
 }

@@ -186,7 +186,7 @@ fn build(c: &mut RootCircuit, w: W, acc: bool, o: Shared) -> (Vec<In>, Drain) {
             let (r, rh) = v2(c, 0, 2, 1);
             (vec![fh, th, rh], view(s.join(&r, |t, f, r| Tup4(*f, *t, r.0, r.1)), acc, o))
         }
-        W::Churn => panic!("churn is not written for dbsp"),
+        W::Churn | W::LeftF(_) | W::Asked(..) => panic!("not written for dbsp"),
     }
 }
 

@@ -153,6 +153,36 @@ fn binary<'s>(w: W, c: Vec<Coll<'s, Row>>, o: Shared, p: &Handle<T>) {
                 sink(s.join_core(r, |t, f, r| Some(A([*f, *t, r[0], r[1]]))), o, p)
             }
         }
+        W::LeftF(k) => {
+            let u = by!(next(), |r| r[1], ());
+            let t = by!(next(), |r| r[0], r[2]);
+            let f = next();
+            let some = f.clone().map(|r| r[0]).distinct();
+            let f = by!(f, |r| r[0], r[1]);
+            let s = u.join_core(t, |u, _, t| Some((*u, *t)));
+            if k == 2 {
+                let gone = s.clone().antijoin(some).map(|(_, t)| A([t, NULL]));
+                let met = s.arrange_by_key().join_core(f, |_, t, f| Some(A([*t, *f])));
+                return sink(met.concat(gone), o, p);
+            }
+            assert!(k == 3);
+            let s = s.arrange_by_key().join_core(f.clone(), |_, t, f| Some((*f, *t)));
+            let gone = s.clone().antijoin(some).map(|(f1, t)| A([t, f1, NULL]));
+            let met = s.arrange_by_key().join_core(f, |f1, t, f| Some(A([*t, *f1, *f])));
+            sink(met.concat(gone), o, p)
+        }
+        W::Asked(q, is) => {
+            let s: Coll<'s, (i64, i64)> = if q == 2 {
+                next().map(|r| (r[1], r[2]))
+            } else {
+                let f = by!(next(), |r| r[1], r[2]);
+                let t = by!(next(), |r| r[0], r[1]);
+                f.join_core(t, |_, f, t| Some((*t, *f)))
+            };
+            let some = next().map(|r| r[0]).distinct();
+            let s = if is { s.semijoin(some) } else { s.antijoin(some) };
+            sink(s.map(|(t, x)| A([x, t])), o, p)
+        }
         _ => unreachable!(),
     }
 }
@@ -188,6 +218,7 @@ fn path(w: W) -> (Vec<Rel>, usize) {
         W::Q(1, _) => (vec![rel(0, -1, -1, 0), rel(1, -1, 1, -1)], 2),
         W::Q(2, _) => (vec![rel(0, -1, 1, 0), rel(1, -1, 3, 2)], 4),
         W::Churn => panic!("churn is not written for differential-dataflow"),
+        W::LeftF(_) | W::Asked(..) => panic!("no delta query is written for it"),
         W::Q(_, _) => (vec![rel(0, -1, -1, 0), rel(1, -1, 1, -1), rel(2, -1, 3, 2)], 4),
     }
 }

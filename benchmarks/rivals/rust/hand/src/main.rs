@@ -1,5 +1,6 @@
 //! Hand-written DIVM: FxHashMap indexes on the base tables, nested loops along the join path, each diff's view tuples
 //! pushed into one reused buffer which a sink then reads. This is the practical limit for a row-at-a-time engine.
+mod asked;
 use common::drive::*;
 use common::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -448,6 +449,8 @@ fn run(a: &Args, Data { tables, diffs, changes }: &Data) -> Ran {
             }
         }
         W::Churn => churn(a, tables, changes, b),
+        W::Asked(2, is) => asked::q2(a, is, tables, diffs, b),
+        W::Asked(3, is) => asked::q3(a, is, tables, diffs, b),
         _ => panic!("unknown"),
     }
 }

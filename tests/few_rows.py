@@ -84,6 +84,19 @@ SHAPES = {
         f"SELECT X.b {JOIN} JOIN z Z ON Z.a = X.a",
         {"x": ("INT", "INT"), "y": ("INT",), "z": ("INT",)},
     ),
+    "left": Shape(
+        "SELECT X.a, X.b, Y.b AS c, Z.b AS d FROM x X JOIN z Z ON X.b = Z.a"
+        " LEFT JOIN y Y ON X.a = Y.a",
+        {"x": ("STRING", "INT"), "y": ("STRING", "BIGINT"), "z": ("INT", "STRING")},
+    ),
+    "not exists": Shape(
+        "SELECT X.b FROM x X WHERE NOT EXISTS (SELECT 1 FROM y Y WHERE Y.a = X.a)",
+        {"x": ("BIGINT", "INT"), "y": ("BIGINT", "INT")},
+    ),
+    "exists as a value": Shape(
+        "SELECT X.b, EXISTS (SELECT 1 FROM y Y WHERE Y.a = X.a AND Y.b > 2) AS c FROM x X",
+        {"x": ("DOUBLE", "INT"), "y": ("DOUBLE", "INT")},
+    ),
     "residual predicate and computed column": Shape(
         f"SELECT X.b + Y.b AS s, 6 DIV Y.b AS t, Y.c || '!' AS u {JOIN} WHERE X.b < Y.b",
         {"x": ("INT", "INT"), "y": ("INT", "INT", "STRING")},

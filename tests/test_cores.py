@@ -26,6 +26,7 @@ CHAIN = "SELECT a.v, b.w, c.n FROM a JOIN b ON a.k = b.k JOIN c ON b.m = c.m"
 VIEWS = {
     "chain": CHAIN,
     "counted": "SELECT b.w FROM a JOIN b ON a.k = b.k JOIN c ON b.m = c.m",
+    "left": CHAIN.replace("JOIN c", "LEFT JOIN c"),
     "residual": f"{CHAIN} WHERE b.w + c.n > 4",
     "computed": "SELECT a.v, b.w * c.n AS p FROM a JOIN b ON a.k = b.k JOIN c ON b.m = c.m",
     "itself": "SELECT x.v, y.v AS other FROM a AS x JOIN a AS y ON x.k = y.k",

@@ -148,10 +148,14 @@ class BaseRows:
     def places(self, number: int, alias: AliasPlan) -> list[Place]:
         """Return where a base row has the words that an alias keeps."""
         computed, found = ComputedOf(1 << number, 0, [], []), list[Place]()
-        for vertex in alias.keys:
+        for place, vertex in enumerate(alias.keys):
             for key in vertex:
-                kept = Kept(alias, key, ZEROS.get(key.type, k.PLAIN), 0)
-                found += self.words_of(kept, computed.keys)
+                care = ZEROS.get(key.type, k.PLAIN)
+                if alias.lone[place : place + 1] == (True,):
+                    if care != k.PLAIN:
+                        raise UnfitError
+                    care = k.LONE
+                found += self.words_of(Kept(alias, key, care, 0), computed.keys)
         keys = [each.at for each in found if each.at < self.declared]
         nulls = self.engine.nulls
         for position, value in enumerate(alias.projected):

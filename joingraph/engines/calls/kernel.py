@@ -51,7 +51,8 @@ K_ALIAS, K_BIT, K_WIDTH, K_KEYS, K_PLACES, K_INSERTS, K_OTHERS = 0, 1, 2, 3, 4, 
 ALIAS_WORDS = 7
 # of each word that an alias keeps: where a base row has it, what care it needs, where NULL is noted
 PLACE_WORDS = 3
-PLAIN, NOT_NULL_WORD, DOUBLE_ZERO, FLOAT_ZERO = 0, 1, 2, 3
+# (LONE: a key whose NULL is kept, by blocks, since the row counts without partners)
+PLAIN, NOT_NULL_WORD, DOUBLE_ZERO, FLOAT_ZERO, LONE = 0, 1, 2, 3, 4
 MINUS_ZERO, MINUS_ZERO_FLOAT = -(1 << 63), -(1 << 31)
 
 # a told word: where the block has it, and whether it is an id or may be NULL
@@ -156,10 +157,10 @@ def gather_row(alias: int, base: int, to: int) -> int:
         value = ld(base, BASE_META_WORDS + at)
         if (nulls >> at) & 1:
             if word < keys:
-                return 0
+                return -1 if care == LONE else 0
             value = f.NULL_WORD
             sto(ld(place, 2), 0, 1)
-        elif care == NOT_NULL_WORD and value == f.NULL_WORD:
+        elif value == f.NULL_WORD and (care == NOT_NULL_WORD or care == LONE):
             return -1
         elif (care == DOUBLE_ZERO and value == MINUS_ZERO) or (
             care == FLOAT_ZERO and value == MINUS_ZERO_FLOAT

@@ -24,6 +24,7 @@ from joingraph.expressions.types import INTEGERS, words_of
 from joingraph.generators.compiled.net import net
 from joingraph.generators.compiled.outputs import Kept, Outputs
 from joingraph.graph.compiled.fields import NULL_WORD
+from joingraph.graph.compiled.values.null_columns import Nulls
 from joingraph.tables.row_batch import RowBatch, column_of
 from joingraph.view_diffs.formats import made_as_rows
 from joingraph.view_diffs.view_diff import (
@@ -47,7 +48,7 @@ class ViewRows:
 
     def __init__(self, outputs: Outputs) -> None:
         columns = [
-            column_of_view(kept, field.type)
+            column_of_view(kept, field.type, outputs.nulls)
             for kept, field in zip(outputs.columns, outputs.schema, strict=True)
         ]
         self.outputs, self.columns, self.width = outputs, columns, len(columns)
@@ -151,12 +152,13 @@ class ViewColumn(NamedTuple):
     mark: int
 
 
-def column_of_view(kept: Kept | None, wanted: pa.DataType) -> ViewColumn:
+def column_of_view(kept: Kept | None, wanted: pa.DataType, nulls: Nulls) -> ViewColumn:
     """Describe a column that is kept, or computed."""
     if kept is None:
         mark = k.MAY_BE_NULL | k.IS_MADE * is_text(wanted)
         return ViewColumn(wanted, wanted, range(words_of(wanted)), mark)
-    stored, is_key = kept.slot.stored, kept.slot.vertex is not None
+    stored = kept.slot.stored
+    is_key = kept.slot.vertex is not None and not nulls.may_be(kept.slot)
     mark = k.IS_TEXT * is_text(stored) | k.MAY_BE_NULL * (not is_key)
     return ViewColumn(stored, kept.wanted, range(kept.first, kept.end), mark)
 

@@ -2,8 +2,8 @@
 
 Exact look-ahead knows how many live rows each seat has, and so whether one is missing: whatever
 mode is asked for, it is kept. What every engine does by column or by walks is the same here, and so
-are loads; what is done for inner joins alone (whole scans from a vertex, counting bottom up, calls
-of few rows, own kernels) is done by these.
+are loads, own kernels and most calls of few rows; what is done for inner joins alone (whole scans
+from a vertex, counting bottom up) is done by these.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from joingraph.common.errors import DiffError
+from joingraph.engines.calls.calls import Calls
 from joingraph.engines.compiled.batches import Run
 from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.engines.plain import ReferenceEngine
@@ -36,8 +37,14 @@ class OuterEngine(CompiledEngine):
         super().__init__(plan, "exact", key_index)
         self.memory.heap.words[:8] = f.NULL_WORD  # the row that stands in for a missing one
 
-    def calls(self, tables: Mapping[str, Table]) -> None:
-        """Carry all batches out alike."""
+    def calls(self, tables: Mapping[str, Table]) -> Calls | None:
+        """Return what carries few rows out at once; none where an output is computed of NULLs.
+
+        NULLs of the two sides of a FULL JOIN are different words: its rows go by blocks.
+        """
+        is_full = any(alias.full for alias in self.layout.aliases)
+        is_computed = not self.outputs.are_slots or bool(self.plan.residuals)
+        return None if is_full or is_computed else super().calls(tables)
 
     def _linked(self, run: Run, rows: int, cores: int) -> list[range]:
         """Link inserts to be walked at once, unless flips are told of op by op."""

@@ -21,10 +21,15 @@ from joingraph.plan.model import AliasPlan, Plan
 
 def are_told_apart(plan: Plan) -> bool:
     """True if the key of every alias follows from what a row shows."""
-    known = {bare(each.value) for each in plan.definition.output}
+    shown = {bare(each.value) for each in plan.definition.output}
+    known = set(shown)
     left = [alias for alias in plan.aliases if not alias.is_silent]
     while left:
-        named = [alias for alias in left if is_named(plan, alias, known)]
+        named = [
+            alias
+            for alias in left
+            if is_named(plan, alias, known) or is_told(plan, alias, shown, known)
+        ]
         if not named:
             return False
         for alias in named:
@@ -38,6 +43,26 @@ def is_named(plan: Plan, alias: AliasPlan, known: set[Expression]) -> bool:
     """True if an alias' table has a key, and all of it is known."""
     key = set[Expression](plan.definition.key_columns(alias.name, alias.table))
     return bool(key) and key <= known | classes_of(plan, known)
+
+
+def is_told(
+    plan: Plan, alias: AliasPlan, shown: set[Expression], known: set[Expression]
+) -> bool:
+    """True if what is known tells the row that an alias has there, and whether it has one.
+
+    Where it has one, its columns equal those of the near side. That it has one is seen by what is
+    shown of its key, which is not NULL.
+    """
+    key = set[Expression](plan.definition.key_columns(alias.name, alias.table))
+    near = known | classes_of(plan, known)
+    equal = set(near)
+    for vertex in plan.vertices:
+        if alias.index in vertex.aliases and vertex.modes[vertex.seat(alias.index)] == "opt":
+            present = [mode == "req" for mode in vertex.modes]
+            for members in vertex.members:
+                if near & {bare(member) for member in compress(members, present)}:
+                    equal.add(bare(members[vertex.seat(alias.index)]))
+    return bool(key & shown) and key <= equal
 
 
 def classes_of(plan: Plan, known: set[Expression]) -> set[Expression]:

@@ -160,7 +160,7 @@ def gather_row(alias: int, base: int, to: int) -> int:
                 return -1 if care == LONE else 0
             value = f.NULL_WORD
             sto(ld(place, 2), 0, 1)
-        elif value == f.NULL_WORD and (care == NOT_NULL_WORD or care == LONE):
+        elif value == f.NULL_WORD and care in (NOT_NULL_WORD, LONE):
             return -1
         elif (care == DOUBLE_ZERO and value == MINUS_ZERO) or (
             care == FLOAT_ZERO and value == MINUS_ZERO_FLOAT

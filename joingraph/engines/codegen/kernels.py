@@ -24,6 +24,8 @@ from joingraph.graph.compiled.fields import (
     L_PLUG,
     L_PLUG_NOT,
     OP_WORDS,
+    REQ,
+    SEMI,
 )
 from joingraph.graph.compiled.layout import Around, Layout
 from joingraph.plan.program import Enter, Step, Weigh
@@ -77,9 +79,12 @@ def write_insert(layout: Layout, lookahead: int, alias: int) -> str:
     writer.depth = 2
     ahead.look()
     writer.say(f"row = ld(ops + at * {OP_WORDS * 8}, O_ROW)")
-    Linker(writer, ahead).link()
+    own = own_flip(layout, alias)
+    Linker(writer, ahead, own).link()
     if not layout.aliases[alias].is_silent:
         write_walk(writer)
+    if own is not None:
+        write_own_flip(writer, own)
     if layout.tells_flips(alias):
         writer.say(*FLIPS)
     writer.depth = 1
@@ -101,6 +106,39 @@ def write_walk(writer: Writer) -> None:
     writer.paths()
     if not layout.tells_flips(alias):
         writer.consume()
+    writer.depth = 2
+
+
+def own_flip(layout: Layout, alias: int) -> Around | None:
+    """Return the flip of an alias' own seat, if its first row at a value is all that makes it.
+
+    Another alias must be wanted there, or it would have to be asked whether any is there.
+    """
+    links = layout.aliases[alias].links
+    if len(links) > 1:
+        return None
+    (vertex,) = (link.vertex for link in links)
+    seats = layout.vertices[vertex].seats
+    is_wanted = any(each.mode == REQ and each.alias != alias for each in seats)
+    own = [each for each in layout.arounds if (each.vertex, each.alias) == (vertex, alias)]
+    return own[0] if len(own) == 1 and is_wanted and has_around(layout, own[0]) else None
+
+
+def write_own_flip(writer: Writer, around: Around) -> None:
+    """Write the walk around a value to which an alias' first row came."""
+    layout, vertex = writer.layout, around.vertex
+    (seat,) = (each for each in layout.vertices[vertex].seats if each.alias == around.alias)
+    assert isinstance(writer, OuterWriter), "no seat of an inner join flips"
+    writer.say(f"turned = {1 if seat.mode == SEMI else -1}")
+    writer.say(f"if not ({' or '.join(['silent', 'was != 0', *writer.unmet(vertex)])}):")
+    writer.depth = 3
+    writer.say("sto(st, CURSOR, at)")
+    writer.giving_up = [f"note_flip(st, ld(ad, A_LINKS), r{vertex}, 1)", "sto(st, PHASE, P_FLIPS)"]
+    writer.giving_up += HANDED_OVER
+    writer.begin_anew("turned")
+    writer.begin_paths()
+    writer.load_key(vertex)
+    writer.walk(around.program.steps)
     writer.depth = 2
 
 
@@ -126,16 +164,19 @@ def write_ahead(layout: Layout, lookahead: int, alias: int) -> str:
     return writer.module(f"Ask for what an op of alias {alias} will touch.", AHEADS)
 
 
+HANDED_OVER = (
+    "if sink:",
+    "    call3(sink, st, 0, 0)",
+    "    sto(st, ROWS, 0)",
+    "    sto(st, SEGMENT_COUNT, 0)",
+)
 # Flips come behind a row's own paths; what does not fit into the block is left to the odometer.
 FLIPS = (
     "if ld(st, FLIP_COUNT):",
     "    sto(st, CURSOR, at)",
     "    sto(st, PHASE, P_FLIPS)",
     "    if emit_flips(st) == FULL:",
-    "        if sink:",
-    "            call3(sink, st, 0, 0)",
-    "            sto(st, ROWS, 0)",
-    "            sto(st, SEGMENT_COUNT, 0)",
+    *(f"        {line}" for line in HANDED_OVER),
     "        return OVERFLOW",
     "    sto(st, PHASE, P_START)",
     "n = ld(st, ROWS)",

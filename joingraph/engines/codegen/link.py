@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from joingraph.graph.compiled.fields import COUNT, EDGE, EXACT, GLOBAL, LEAF, SEMI
-from joingraph.graph.compiled.layout import Link, Seat
+from joingraph.graph.compiled.fields import COUNT, EDGE, EXACT, GLOBAL, LEAF, OPT, SEMI
+from joingraph.graph.compiled.layout import Around, Link, Seat
 
 if TYPE_CHECKING:
     from joingraph.engines.codegen.paths import Writer
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class Linker:
     """Writes the linking of one alias' rows through a writer."""
 
-    def __init__(self, writer: Writer, ahead: AheadOfInserts) -> None:
+    def __init__(self, writer: Writer, ahead: AheadOfInserts, own: Around | None = None) -> None:
+        self.own = own  # the flip of the alias' own seat, of which the kernel itself tells
         self.writer, self.ahead, self.say = writer, ahead, writer.say
         self.number = writer.start_alias
         self.layout = writer.layout
@@ -110,8 +111,18 @@ class Linker:
 
     def first_row(self, was: str, vertex: int) -> None:
         """Tell the others of the first row at a value, and note if the seat flips by it."""
-        if self.kept and (self.is_heard(vertex) or self.layout.flips_at(vertex, self.number)):
+        if self.own is not None:
+            self.turn(vertex)
+        elif self.kept and (self.is_heard(vertex) or self.layout.flips_at(vertex, self.number)):
             self.say(f"if {was} == 0:", f"    spread(st, ld(ad, A_LINKS), r{vertex}, ad, 1)")
+            self.say("    settle(st)")
+
+    def turn(self, vertex: int) -> None:
+        """Tell the others of the first row at a value, where they ask for one, or for none."""
+        (mode,) = (each.seat.mode for each in self.alias.links)
+        if mode != OPT and self.is_heard(vertex):
+            up = int(mode == SEMI)
+            self.say("if was == 0:", f"    spread_on(st, ld(ad, A_LINKS), r{vertex}, ad, {up})")
             self.say("    settle(st)")
 
     def is_heard(self, vertex: int) -> bool:

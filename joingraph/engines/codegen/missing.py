@@ -40,11 +40,20 @@ class OuterWriter(Writer):
         seats = self.layout.vertices[vertex].seats
         if any(seat.alias == self.start_alias and seat.mode >= SEMI for seat in seats):
             return []
+        return self.unmet(vertex)
+
+    def unmet(self, vertex: int) -> list[str]:
+        """Write the same tests, also for an alias that looks at no other."""
         return [
             f"ld(r{vertex}, {seat.live}) & LENGTH {'!=' if seat.mode == ANTI else '=='} 0"
-            for seat in seats
+            for seat in self.layout.vertices[vertex].seats
             if seat.alias != self.start_alias and seat.mode not in (OPT, MARK)
         ]
+
+    def begin_anew(self, weight: str) -> None:
+        """Forget what the last walk was like; the next has another weight."""
+        self.weight, self.varies = weight, False
+        self.uncertain, self.absent = set(), set()
 
     def is_leaf(self, step: Enter) -> bool:
         """True if an alias has its rows at one vertex, side by side, and may have some."""

@@ -21,6 +21,7 @@ from joingraph.graph.compiled.fields import (
     INSERT,
     LENGTH,
     LIMIT,
+    LOW,
     NULL_RECORD,
     NULL_ROW,
     NULL_WORD,
@@ -57,7 +58,14 @@ from joingraph.graph.compiled.lists import (
     prefetch_run,
     resize,
 )
-from joingraph.graph.compiled.live_flags import enliven, lay_dead, settle, spread
+from joingraph.graph.compiled.live_flags import (
+    enliven,
+    lay_dead,
+    note_flip,
+    settle,
+    spread,
+    spread_on,
+)
 from joingraph.generators.compiled.odometer import segment
 from joingraph.graph.compiled.list_index import note_appended
 from joingraph.graph.compiled.vertex_table import (

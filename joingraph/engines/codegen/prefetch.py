@@ -26,10 +26,12 @@ from joingraph.graph.compiled.fields import (
     AHEAD_NEXT,
     AHEAD_RECORD,
     AHEAD_SLOT,
+    ANTI,
     EDGE,
     LEAF,
     OP_WORDS,
     RING_SLOTS,
+    SEMI,
 )
 from joingraph.graph.compiled.layout import Link, Seat
 from joingraph.graph.compiled.memory.state import most_links
@@ -48,6 +50,8 @@ FIRST_EDGES = 4  # of a list, beyond which values are asked for: most have no mo
 
 class Ahead:
     """Writes the stages of looking ahead for one alias through a writer."""
+
+    first_or_last = "<= 1"  # how many rows there are where one more, or one less, is a flip
 
     def __init__(self, writer: Writer) -> None:
         self.writer, self.say = writer, writer.say
@@ -103,11 +107,23 @@ class Ahead:
 
     def one_list(self, seat: Seat) -> None:
         """Ask for another list's beginning."""
-        self.say("if not silent:")
+        self.say(f"if not silent{self.if_it_flips('likely')}:")
         if seat.kind >= EDGE:
             self.say(f"    prefetch(heap, ld(likely, {seat.offset}))")
         else:
             self.say(f"    {self.writer.ask_rows(seat, 'likely')}")
+
+    @property
+    def asked(self) -> Seat | None:
+        """The alias' seat if it is only asked for: its rows make none, but where the seat flips."""
+        alias = self.layout.aliases[self.number]
+        return alias.links[0].seat if len(alias.links) == 1 and alias.is_silent else None
+
+    def if_it_flips(self, record: str) -> str:
+        """Write the further test that an op at a value leads to a walk."""
+        if self.asked is None or self.asked.mode < SEMI:
+            return ""
+        return f" and ld({record}, {self.asked.length}) & LENGTH {self.first_or_last}"
 
     def edges(self, link: Link) -> list[Seat]:
         """List the other aliases at a vertex that lead on by an edge."""
@@ -134,6 +150,16 @@ class Ahead:
             self.writer.ask_rows(seat, "far")
             for seat in self.layout.vertices[self.other_end(edge).vertex].seats
             if seat.kind == LEAF
+        ] + self.entries_beyond(edge)
+
+    def entries_beyond(self, edge: Seat) -> list[str]:
+        """Write what asks for the entry at the other end, and for where it comes alive, or dies."""
+        if self.asked is None or self.asked.mode not in (SEMI, ANTI):
+            return []
+        far = self.other_end(edge).seat
+        return [
+            f"prefetch(heap, ld(far, {far.offset}) + (ld(entries, entry) & LOW))",
+            f"prefetch(heap, ld(far, {far.offset}) + (ld(far, {far.live}) & LENGTH))",
         ]
 
     def beyond(self, link: Link, edge: Seat, slot: str) -> None:
@@ -141,7 +167,7 @@ class Ahead:
         far = self.other_end(edge).vertex
         self.say(
             f"likely = ld({slot})",
-            f"if {self.is_there(link)}:",
+            f"if {self.is_there(link)}{self.if_it_flips('likely')}:",
             f"    entries = heap + ld(likely, {edge.offset}) * 8",
             f"    for entry in range(min(ld(likely, {edge.live}) & LENGTH, {FIRST_EDGES})):",
             f"        far = {self.record_of(far, 'ld(entries, entry)')}",
@@ -165,6 +191,8 @@ class AheadOfInserts(Ahead):
 
     Of a view that groups, the words of a group's record are given.
     """
+
+    first_or_last = "== 0"
 
     def __init__(self, writer: Writer, group_words: int = 0) -> None:
         super().__init__(writer)

@@ -70,13 +70,20 @@ def note_flip(st: int, ln: int, record: int, up: int) -> None:
 @kernel
 def spread(st: int, ln: int, record: int, ad: int, up: int) -> None:
     """Put on the stack what follows when an alias' first entry comes alive, or its last dies."""
-    vd, mode = ld(ln, f.L_VERTEX), ld(ln, f.L_MODE)
+    mode = ld(ln, f.L_MODE)
     if mode != f.REQ:
         note_flip(st, ln, record, up)
         if mode == f.OPT or mode == f.MARK:
             return
         if mode == f.ANTI:
             up = 1 - up
+    spread_on(st, ln, record, ad, up)
+
+
+@small
+def spread_on(st: int, ln: int, record: int, ad: int, up: int) -> None:
+    """Put on the stack who finds a value complete now, or no longer, but for an alias itself."""
+    vd = ld(ln, f.L_VERTEX)
     seat = ld(vd, f.V_SEATS)
     for _ in range(ld(vd, f.V_SEAT_COUNT)):
         who, looks = ld(seat, f.S_ALIAS), ld(seat, f.S_KIND) >= f.EDGE

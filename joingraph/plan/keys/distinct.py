@@ -45,9 +45,7 @@ def is_named(plan: Plan, alias: AliasPlan, known: set[Expression]) -> bool:
     return bool(key) and key <= known | classes_of(plan, known)
 
 
-def is_told(
-    plan: Plan, alias: AliasPlan, shown: set[Expression], known: set[Expression]
-) -> bool:
+def is_told(plan: Plan, alias: AliasPlan, shown: set[Expression], known: set[Expression]) -> bool:
     """True if what is known tells the row that an alias has there, and whether it has one.
 
     Where it has one, its columns equal those of the near side. That it has one is seen by what is

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import pytest
 
+import joingraph as jg
 from joingraph.common.errors import ViewError
 from joingraph.sql import define
 from joingraph.sql.ddl.tables import declare_all
@@ -52,7 +53,7 @@ def read(path: Path) -> list[Case]:
 def refuse(case: Case) -> str:
     """Give the text of a refusal, trailing blanks off; what is taken has none."""
     try:
-        define(case.sql, TABLES, case.dialect)
+        jg.View(case.sql, TABLES, case.dialect)
     except ViewError as error:
         return "\n".join(line.rstrip() for line in str(error).split("\n"))
     return "taken"

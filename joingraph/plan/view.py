@@ -8,10 +8,13 @@ from importlib import import_module
 import networkx as nx
 import pyarrow as pa
 
+from joingraph.common.errors import ViewError
 from joingraph.plan.build import build
+from joingraph.plan.outer.pieces import RefusedJoin
 from joingraph.plan.show import explain, mermaid, tree_graph
 from joingraph.sql import define
 from joingraph.sql.ddl.tables import declare_all
+from joingraph.sql.text.place import pointed
 from joingraph.tables.table import Table
 
 
@@ -53,7 +56,11 @@ class View:
         self.sql, self.dialect = sql, dialect
         self.tables = tables
         self.definition = define(sql, tables, dialect, is_stored=is_stored)
-        self.plan = build(self.definition.joined)
+        try:
+            self.plan = build(self.definition.joined)
+        except RefusedJoin as error:
+            at = self.definition.joined.place_of(error.condition)
+            raise ViewError(pointed(str(error), sql, at)) from None
 
     def __repr__(self) -> str:
         return f"View({self.name}: {', '.join(self.schema.names)})"

@@ -32,7 +32,7 @@ from joingraph.sql.joined.trees import is_plain
 from joingraph.sql.scope import Context, Field, check_args, repeated
 from joingraph.sql.select import check_unused, query, renamed
 from joingraph.sql.text.parse import binding, check_dialect, parse_one
-from joingraph.sql.text.place import printable
+from joingraph.sql.text.place import places_of, printable
 from joingraph.sql.text.refusal import Mistake, Refusal
 from joingraph.tables.table import Table
 
@@ -87,6 +87,7 @@ def _define(sql: str, tables: Mapping[str, Table], dialect: str, *, is_stored: b
         tuple(Output(field.name, field.value) for field in fields),
         order=tuple(flat.order),
         tree=None if is_inner else made.joined,
+        places={} if is_inner else places_of(flat.written, sql),
     )
     if flat.grouped is None:
         return rows

@@ -41,6 +41,7 @@ class FlatView:
         self.nodes = self.marks = 0
         self.grouped: Grouped | None = None
         self.order: list[Order] = []
+        self.written: dict[Expression, exp.Expr] = {}  # conditions, and where they stand
         self._taken: set[str] = set()
         self._tables = {name.lower(): name for name in tables}
 
@@ -105,6 +106,7 @@ class FlatView:
                 f"a condition must be BOOLEAN, and this is {sql_name(bound.type)}; compare it "
                 "with something",
             )
+        self.written.setdefault(bound, node)
         return () if bound == Literal(True, pa.bool_()) else (bound,)
 
 

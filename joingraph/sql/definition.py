@@ -29,7 +29,7 @@ import pyarrow as pa
 from joingraph.aggregates.contract import Asked
 from joingraph.expressions.order import Order
 from joingraph.expressions.show import show
-from joingraph.expressions.tree import Column, Expression
+from joingraph.expressions.tree import Column, Expression, columns_of
 from joingraph.tables.table import Table
 
 # Columns that view diffs have beside the view's.
@@ -167,6 +167,7 @@ class Definition:
     grouping: Grouping | None = None
     order: tuple[Order, ...] = ()  # in which scan() reads it, where the caller asks for none
     tree: Joined | None = None  # how aliases are joined; None: all by inner joins
+    places: Mapping[Expression, int] = field(default_factory=dict, repr=False, compare=False)
     # Derived, since Arrow takes long to make one: the view's columns as an Arrow schema.
     schema: pa.Schema = field(init=False, repr=False, compare=False)
 
@@ -184,6 +185,13 @@ class Definition:
         """All conditions of ON, WHERE and subqueries, wherever in the joins they stand."""
         below = () if self.tree is None else conditions_within(self.tree)
         return (*self.conditions, *below)
+
+    def place_of(self, condition: Expression | None) -> int:
+        """Return where in the text a condition begins, or one that it is a part of."""
+        read = frozenset() if condition is None else frozenset(columns_of(condition))
+        around = (at for each, at in self.places.items() if read <= frozenset(columns_of(each)))
+        found = None if condition is None else self.places.get(condition)
+        return next(around, 0) if found is None else found
 
     def key_columns(self, alias: str, table: str) -> tuple[Column, ...]:
         """Return the columns of a table's declared key as one of its aliases calls them."""

@@ -264,5 +264,5 @@ def contrary(entry: Entry) -> Entry:
 def reason(error: Exception) -> str:
     """Say why a view is not taken, without what it names."""
     who = "refused" if isinstance(error, jg.ViewError) else f"DuckDB: {type(error).__name__}"
-    text = str(error).splitlines()[0] if who != "refused" else str(error).splitlines()[-1]
+    text = re.sub(r"^line \d+, column \d+: ", "", str(error).splitlines()[0])
     return f"{who}: {re.sub('^.*?: ', '', text)[:110]}"

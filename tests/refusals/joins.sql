@@ -208,3 +208,76 @@ SELECT text FROM tweet JOIN retweet USING (text)
 line 1, column 44: retweet has no column "text"; known here: tweetId, userId, at.
   SELECT text FROM tweet JOIN retweet USING (text)
                                              ^
+
+==== spark
+SELECT tweet.text, r.at FROM tweet JOIN follower ON follower.userId = tweet.userId
+LEFT JOIN retweet r ON r.tweetId = tweet.tweetId
+  AND r.userId < follower.followerId
+----
+line 3, column 7: r.userId < follower.followerId: of the conditions by which an outer join, EXISTS or IN tie both sides, equalities of one table of each are taken; keep a view of the pairs, and join that.
+    AND r.userId < follower.followerId
+        ^
+
+==== duckdb
+SELECT t.text, r.at FROM tweet t
+LEFT JOIN (retweet r JOIN follower f ON f.userId = r.userId AND f.followerId < r.tweetId) ON r.tweetId = t.tweetId
+----
+line 2, column 65: f.followerId < r.tweetId: it is asked of rows of one side of the join; keep a view of that side, and join that.
+  weet r JOIN follower f ON f.userId = r.userId AND f.followerId < r.tweetId) ON r.tweetId = t.tweetId
+                                                    ^
+
+==== duckdb
+SELECT t.text FROM tweet t
+WHERE NOT EXISTS (SELECT 1 FROM retweet r JOIN follower f ON f.userId = r.userId
+  WHERE r.tweetId = t.tweetId AND f.followerId <> r.tweetId)
+----
+line 3, column 35: exists.f.followerId <> exists.r.tweetId: it is asked of rows of one side of the join; keep a view of that side, and join that.
+    WHERE r.tweetId = t.tweetId AND f.followerId <> r.tweetId)
+                                    ^
+
+==== spark
+SELECT t.text, r.at, f.followerId FROM tweet t LEFT JOIN retweet r ON r.tweetId = t.tweetId
+LEFT JOIN follower f ON COALESCE(r.userId, 0) = f.userId
+----
+line 2, column 25: coalesce(r.userId, 0): it may hold where its table has no row; keep a view of that side, and join that.
+  LEFT JOIN follower f ON COALESCE(r.userId, 0) = f.userId
+                          ^
+
+==== spark
+SELECT t.text, r.at, f.followerId FROM tweet t FULL JOIN retweet r ON r.tweetId = t.tweetId
+JOIN follower f ON TRUE
+----
+line 1, column 71: a FULL JOIN below an inner join has no table in every row; keep a view of that side, and join that.
+   f.followerId FROM tweet t FULL JOIN retweet r ON r.tweetId = t.tweetId
+                                                    ^
+
+==== spark
+SELECT t.text, r.at, f.followerId FROM (tweet t FULL JOIN retweet r ON r.tweetId = t.tweetId)
+LEFT JOIN follower f ON TRUE
+----
+line 1, column 72: a FULL JOIN below an outer one has no table in every row; keep a view of that side, and join that.
+  f.followerId FROM (tweet t FULL JOIN retweet r ON r.tweetId = t.tweetId)
+                                                    ^
+
+==== duckdb
+SELECT t.text, r.at FROM tweet t
+LEFT JOIN (retweet r JOIN follower f ON f.userId = r.userId JOIN tweet u ON u.userId = f.followerId AND u.tweetId = r.tweetId) ON r.tweetId = t.tweetId
+----
+line 2, column 77: f.followerId = u.userId: its joins close a cycle on a side of an outer join, EXISTS or IN; keep a view of that side, and join that.
+  follower f ON f.userId = r.userId JOIN tweet u ON u.userId = f.followerId AND u.tweetId = r.tweetId)
+                                                    ^
+
+==== duckdb
+SELECT t.text, r.at FROM tweet t JOIN follower f USING (userId)
+LEFT JOIN retweet r ON r.userId = f.followerId AND r.tweetId IS NOT DISTINCT FROM t.tweetId
+----
+line 2, column 24: f.followerId: the join reads several tables of one side; keep a view of that side, and join that.
+  LEFT JOIN retweet r ON r.userId = f.followerId AND r.tweetId IS NOT DISTINCT FROM t.tweetId
+                         ^
+
+==== duckdb
+SELECT userId, r.at FROM (tweet t FULL JOIN follower f USING (userId)) LEFT JOIN retweet r USING (userId)
+----
+line 1, column 82: coalesce(t.userId, f.userId) = r.userId: of the conditions by which an outer join, EXISTS or IN tie both sides, equalities of one table of each are taken; keep a view of the pairs, and join that.
+   t FULL JOIN follower f USING (userId)) LEFT JOIN retweet r USING (userId)
+                                                    ^

@@ -61,6 +61,7 @@ class Piece:
     edges: list[Edge] = field(default_factory=list)
     filters: dict[str, list[Expression]] = field(default_factory=dict)
     residuals: list[Expression] = field(default_factory=list)
+    on: Expression | None = None  # of a FULL JOIN, a condition
 
     @property
     def always(self) -> set[str]:
@@ -86,10 +87,22 @@ def is_marked(condition: Expression) -> bool:
     return "" in aliases_of(condition)
 
 
-def refuse(condition: Expression | None, why: str) -> NoReturn:
+class RefusedJoin(ViewError):
+    """A join that no vertex can hold; the condition by which it is found in the text."""
+
+    def __init__(self, text: str, condition: Expression | None) -> None:
+        super().__init__(text)
+        self.condition = condition
+
+
+def refuse(condition: Expression, why: str) -> NoReturn:
     """Refuse a view whose joins need a view of a part of it."""
-    named = "a join without a condition" if condition is None else show(condition)
-    raise ViewError(f"{named}: {why}; {REMEDY}")
+    raise RefusedJoin(f"{show(condition)}: {why}; {REMEDY}", condition)
+
+
+def refuse_full(piece: Piece, why: str) -> NoReturn:
+    """Refuse a FULL JOIN, as it has no table in every row."""
+    raise RefusedJoin(f"{why}; {REMEDY}", piece.on)
 
 
 def piece_of(tree: Joined) -> Piece:
@@ -110,7 +123,7 @@ def inner(pieces: Sequence[Piece], conditions: Iterable[Expression]) -> Piece:
     """Make one block of the blocks of several pieces."""
     for each in pieces:
         if each.block is None and len(pieces) > 1:
-            refuse(None, "a FULL JOIN below an inner join has no alias in every row")
+            refuse_full(each, "a FULL JOIN below an inner join has no table in every row")
     if len(pieces) == 1 and pieces[0].block is None:
         whole = pieces[0]
     else:
@@ -167,6 +180,7 @@ class Hanging:
 
     def by(self, conditions: Iterable[Expression]) -> Piece:
         """Sort the conditions of ON, and make one piece."""
+        conditions = list(conditions)
         keys = list[tuple[Expression, Expression]]()
         left_gates, right_gates = list[Expression](), list[Expression]()
         for condition in (part for each in conditions for part in null_safe_parts(each)):
@@ -187,6 +201,7 @@ class Hanging:
         keys = gated(keys, left_gates, right_gates)
         mode = self.asked_on_paths(near)
         whole = Piece(None if self.is_full else self.left.block, set(self.left.visible))
+        whole.on = next(iter(conditions), None)
         whole.take(self.left)
         whole.take(self.right)
         whole.residuals = self.left.residuals
@@ -211,10 +226,11 @@ class Hanging:
                         return bare(left), bare(right)
             case _:
                 pass
-        raise ViewError(
+        raise RefusedJoin(
             f"{show(condition)}: of the conditions by which an outer join, EXISTS or IN tie both"
             " sides, equalities of one table of each are taken; keep a view of the pairs, and join"
-            " that"
+            " that",
+            condition,
         )
 
     def check_residuals(self) -> None:
@@ -231,7 +247,7 @@ class Hanging:
             refuse((*keys, *gates)[0], "the join reads several tables of one side")
         alias = next(iter(aliases), None) or min(piece.always, default=None)
         if alias is None:
-            refuse(None, "a FULL JOIN has no table in every row")
+            refuse_full(piece, "a FULL JOIN below an outer one has no table in every row")
         if alias not in piece.always and alias not in nulling(keys) | rejected(gates):
             refuse((*keys, *gates)[0], "it may hold where its table has no row")
         return alias

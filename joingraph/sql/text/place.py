@@ -6,9 +6,12 @@ is found by its keyword: the nearest one at or before the first remembered offse
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sqlglot import exp, tokenize
 from sqlglot.errors import SqlglotError
 
+from joingraph.expressions.tree import Expression
 from joingraph.sql.text.refusal import Refusal
 
 LINE_CHARS_MAX = 100
@@ -20,6 +23,12 @@ def describe(refusal: Refusal, sql: str, dialect: str) -> str:
     at = offset(refusal.node, _keyword(refusal.what), sql, dialect)
     start = len(sql) - len(sql.lstrip())
     return pointed(_as_written(refusal, sql), sql, start if at is None else at)
+
+
+def places_of(written: Mapping[Expression, exp.Expr], sql: str) -> dict[Expression, int]:
+    """Return where expressions begin in the text, as far as it is known; else where it begins."""
+    start = len(sql) - len(sql.lstrip())
+    return {each: _first_offset(node) or start for each, node in written.items()}
 
 
 def pointed(sentence: str, sql: str, at: int) -> str:

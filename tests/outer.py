@@ -67,6 +67,22 @@ VIEWS = {
     "self": "SELECT p.i AS pi, q.i AS qi, q.x FROM a p LEFT JOIN a q ON p.k = q.x",
     "self, anti": "SELECT p.i, p.k FROM a p WHERE NOT EXISTS (SELECT 1 FROM a q WHERE q.x = p.k)",
     "self, full": "SELECT p.i AS pi, q.i AS qi FROM a p FULL JOIN a q ON p.k = q.x",
+    "left, unequal": f"SELECT {ALL_SHOWN} FROM a LEFT JOIN b ON a.k = b.k AND a.x < b.x",
+    "left, by a sum": "SELECT a.i AS ai, b.i AS bi, b.x FROM a LEFT JOIN b ON a.x + b.x = 2",
+    "left, unequal or NULL": "SELECT a.i AS ai, b.i AS bi, b.x"
+    " FROM a LEFT JOIN b ON a.k = b.k AND (a.x < b.x OR b.x IS NULL)",
+    "full, unequal": f"SELECT {ALL_SHOWN} FROM a FULL JOIN b ON a.k = b.k AND a.x < b.x",
+    "semi, unequal": "SELECT a.i, a.x FROM a"
+    " WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.x > a.x)",
+    "anti, unequal": "SELECT a.i AS ai, d.i AS di FROM d JOIN a ON d.k = a.x"
+    " WHERE NOT EXISTS (SELECT 1 FROM b JOIN c ON b.x = c.k WHERE b.k = a.k AND b.i <> a.x)",
+    "mark, unequal": "SELECT a.i, EXISTS (SELECT 1 FROM b WHERE b.x > a.x) AS above FROM a",
+    "block, unequal": "SELECT a.i AS ai, b.i AS bi, c.i AS ci"
+    " FROM a LEFT JOIN (b JOIN c ON b.k = c.k) ON a.x < b.x LEFT JOIN d ON c.x <> d.x",
+    "self, unequal": "SELECT p.i AS pi, q.i AS qi"
+    " FROM a p LEFT JOIN a q ON p.k = q.k AND p.x < q.x",
+    "self, full, unequal": "SELECT p.i AS pi, q.i AS qi"
+    " FROM a p FULL JOIN a q ON p.k = q.k AND p.x < q.x",
     "deep anti": "SELECT a.i AS ai, c.i AS ci, d.i AS di FROM a JOIN c ON a.k = c.k"
     " JOIN d ON c.x = d.k WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = d.x)",
 }  # fmt: skip

@@ -10,11 +10,15 @@ from collections import Counter
 
 import pytest
 
+from joingraph.engines import plain
+from joingraph.engines.compiled import pairs as paired
 from joingraph.generators import diffs
 from joingraph.generators.reads import reading
 from joingraph.graph import join_graph
-from joingraph.maintainers import lookahead
+from joingraph.maintainers import lookahead, pairs
+from joingraph.maintainers.compiled import pairs as word_pairs
 from joingraph.plan import arrange
+from joingraph.plan.outer import pairs as ties
 from joingraph.plan.outer import pieces, shape, simplify
 from joingraph.reads import access_paths
 from joingraph.sql.joined import missing, questions
@@ -68,6 +72,29 @@ FAULTS = (
             "return Outer(simplified(left, rejected | rejected_by(conditions) & visible(left)),")),
     (50000, Fault("a duplicate is a first partner", lookahead,
             "if value.live[seat] == (sign > 0):", "if value.live[seat] <= 2:")),
+    (700015, Fault("a pair goes with the first of several rows", pairs,
+             "if known[value]:", "if known[value] < 0:")),
+    (700005, Fault("pairs need not meet by the equalities", pairs,
+             "list(self.by_key.get(value[: self.keys], ()))", "list(self.values())")),
+    (700028, Fault("NULL is some other value in pairs", ties,
+             "if not may_hold_of_null(condition, column):", "if True:")),
+    (700009, Fault("pairs of a FULL JOIN keep one side only", pieces,
+             '"opt" if self.is_full or tie.is_counted', '"opt" if tie.is_counted')),
+    (700006, Fault("all that meet by the equalities are pairs", pairs,
+             "pair for pair, keep in pairs_true if keep]", "pair for pair, keep in pairs_true]")),
+    (700017, Fault("a condition of pairs may hold of a missing row", pieces,
+             "if alias not in piece.always and alias", "if False and alias")),
+    (700038, Fault("pairs go before their row is told", plain,
+             "        use(changed)\n        for each in going:\n"
+             "            use(maintain(self.graph, self.look, each))\n",
+             "        for each in going:\n            use(maintain(self.graph, self.look, each))\n"
+             "        use(changed)\n")),
+    (700015, Fault("a value is listed after its last partner", pairs,
+             "if now == change.is_new:", "if now and change.is_new:")),
+    (700015, Fault("counts of partners are not taken back", word_pairs,
+             "            pairing.take_back()\n", "            pairing.log.clear()\n")),
+    (700002, Fault("pairs are not taken back", paired,
+             "if not self.pairs.take_back():", "if False:")),
 )  # fmt: skip
 
 

@@ -87,24 +87,23 @@ SHAPES = {
         "SELECT b.k IS NULL AS g, COUNT(*) FILTER (WHERE b.x IS NULL), AVG(b.y),"
         f" COUNT(DISTINCT b.x) FROM {AB} GROUP BY b.k IS NULL HAVING COUNT(*) > 1"
     ),
+    "EXISTS and NOT EXISTS by an inequality": (
+        "SELECT c.x AS g, COUNT(*), SUM(a.x) FROM a JOIN c ON a.k = c.k"
+        " WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.x AND b.y < a.y)"
+        " AND NOT EXISTS (SELECT 1 FROM d WHERE d.k = a.k AND d.x <> a.x) GROUP BY c.x"
+    ),
+    "optional by an inequality": (
+        "SELECT c.x AS g, COUNT(*), SUM(b.x) FROM a JOIN c ON a.k = c.k"
+        " LEFT JOIN b ON a.x = b.k AND b.y < a.y GROUP BY c.x"
+    ),
+    "FULL by an inequality": (
+        "SELECT a.x AS g, COUNT(*), COUNT(b.x), SUM(COALESCE(b.y, 5))"
+        " FROM a FULL JOIN b ON a.k = b.k AND b.y < a.y GROUP BY a.x"
+    ),
 }
 
-# What ties rows one by one, or reads two tables of a side, needs a view of its own.
+# What reads two tables of a side needs a view of its own.
 REFUSED = {
-    "by an inequality: EXISTS": (
-        (
-            "SELECT c.x AS g, COUNT(*) FROM a JOIN c ON a.k = c.k"
-            " WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.x AND b.y < a.y) GROUP BY c.x"
-        ),
-        "b.y < a.y.*keep a view of the pairs",
-    ),
-    "by an inequality: LEFT JOIN": (
-        (
-            "SELECT c.x AS g, COUNT(*), SUM(b.x) FROM a JOIN c ON a.k = c.k"
-            " LEFT JOIN b ON a.x = b.k AND b.y < a.y GROUP BY c.x"
-        ),
-        "b.y < a.y.*keep a view of the pairs",
-    ),
     "FULL of three by COALESCE": (
         (
             "SELECT c.x AS g, COUNT(*) FROM a FULL JOIN b ON a.k = b.k"

@@ -67,7 +67,7 @@ class Outputs:
         # not show the mark that turns: it goes, and comes.
         has_marks = any("mark" in vertex.modes for vertex in plan.vertices)
         self.told_apart = are_told_apart(plan) and not has_marks
-        self.all_keyed = len(keyed_aliases(plan)) == len(plan.aliases) and not has_marks
+        self.all_keyed = len(keyed_aliases(plan)) == len(plan.of_tables) and not has_marks
         self.are_slots = None not in self.columns
         tells = [layout.tells_flips(alias) for alias in range(len(layout.aliases))]
         self.flipping = np.array(tells, bool) if any(tells) else None

@@ -75,16 +75,23 @@ def why_not(graph: Graph, look: LookAhead, asked: Asked) -> list[Break]:
     start, program = min(pairs, key=lambda pair: size(graph, pair[0]))
     paths = list(candidates(graph, start, keys, program.tests))
     walker = Walker(graph, look, tries_all=True)
-    paths, found = follow(walker, paths, entering(program, needed), keys=keys)
+    paths, found = follow(walker, paths, entering(plan, program, needed), keys=keys)
     if not found and asked.words not in set(view_rows(plan, paths)):
         return [Equal()]
     return found
 
 
-def entering(program: Program, needed: Sequence[int]) -> Program:
+def entering(plan: Plan, program: Program, needed: Sequence[int]) -> Program:
     """Return a program that takes no alias for missing which stands in the row."""
+    assert program.alias is not None, "a row is looked for from rows of an alias"
+    nearer, wanted = plan.tree_from(program.alias), set(needed)
+    for pairs in plan.pairs:
+        if pairs.alias != program.alias and wanted & {
+            plan.paired_with(pairs.alias, nearer[pairs.alias].alias)
+        }:
+            wanted.add(pairs.alias)
     steps = (
-        replace(step, mode="req") if isinstance(step, Enter) and step.alias in needed else step
+        replace(step, mode="req") if isinstance(step, Enter) and step.alias in wanted else step
         for step in program.steps
     )
     return replace(program, steps=tuple(steps))
@@ -161,11 +168,20 @@ def follow(
 
 def apart(walker: Walker, paths: list[Path], step: Enter, by: Program, *, near: int) -> Break:
     """Return why no path goes on into an alias: where it is, the row may say that it is not."""
-    if step.mode == "opt":
+    if step.mode == "opt" or may_be_unpaired(walker.plan, near, by):
         missing = walker.enter(paths, replace(step, mode="null"))
         if any(keep_true(walker.plan, missing, tests_of(walker.plan, step.alias, by))):
             return Extended(near, step.alias, step.vertex, some_rows(walker, paths, step))
     return Apart(near, step.alias, step.vertex)
+
+
+def may_be_unpaired(plan: Plan, near: int, by: Program) -> bool:
+    """True if an alias is of pairs that may be missing: who hangs on it is missing with it."""
+    if not plan.aliases[near].is_of_pairs:
+        return False
+    return any(
+        isinstance(each, Enter) and each.alias == near and each.mode == "opt" for each in by.steps
+    )
 
 
 def refusing(walker: Walker, paths: list[Path], step: Ask, near: int) -> Break:

@@ -45,7 +45,7 @@ def dump(path: Path, out: Path) -> str:
     try:
         with doing("create", out):
             out.mkdir(mode=0o700)
-        show, count = shown_progress("aliases written"), len(view.plan.aliases)
+        show, count = shown_progress("aliases written"), len(view.plan.of_tables)
         for done, block in enumerate(opened.engine.dump(), 1):
             write_new(out / f"{block.name}.arrow", block.pieces)
             show(done, count)
@@ -81,7 +81,7 @@ def load(dumped: Path, path: Path) -> None:
     with closing(take_lock(target)):
         if not is_new(Folder(target)):
             raise StoreError(f"{target} holds a graph already; name a new folder")
-        names = [block_name(alias) for alias in owner.view.plan.aliases]
+        names = [block_name(alias) for alias in owner.view.plan.of_tables]
         blocks = (Block(name, pieces_of(dumped / f"{name}.arrow")) for name in names)
         begin(Folder(target), owner, state, blocks)
 

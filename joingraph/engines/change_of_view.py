@@ -62,7 +62,7 @@ def still_there(indexes: Sequence[str], view: View) -> list[str]:
 
 def tables_of(plan: Plan) -> list[str]:
     """Name the base tables that a view uses, each once."""
-    return list(dict.fromkeys(alias.table for alias in plan.aliases))
+    return list(dict.fromkeys(alias.table for alias in plan.of_tables))
 
 
 def origin_of(old: View, new: View, name: str) -> Origin:

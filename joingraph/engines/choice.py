@@ -76,6 +76,8 @@ def of_rows(view: View, engine: str, lookahead: str, key_index: Sequence[str]) -
         made = ReferenceEngine(view.plan, lookahead, key_index)
     elif view.plan.is_inner:
         made = compiled("engine").CompiledEngine(view.plan, lookahead, key_index)
+    elif view.plan.pairs:
+        made = compiled("pairs").PairedEngine(view.plan, key_index)
     else:
         made = compiled("outer").OuterEngine(view.plan, key_index)
     return made
@@ -90,6 +92,11 @@ def compiled(module: str) -> ModuleType:
 def check_lookahead(plan: Plan, lookahead: str) -> None:
     """Refuse a look-ahead that does not know whether what a join looks at as a whole is empty."""
     for vertex, alias in plan.asked_seats() if lookahead != "exact" else ():
+        if plan.aliases[alias].is_of_pairs:
+            raise ViewError(
+                f'lookahead="{lookahead}": the join at {vertex_name(plan, vertex)} has a condition'
+                " that is no equality; choose exact, or leave it out"
+            )
         if len(plan.aliases[alias].vertices) > 1:
             name, at = plan.aliases[alias].name, vertex_name(plan, vertex)
             raise ViewError(

@@ -9,7 +9,8 @@ change meets the others as they are by then, the earlier ones new, the later one
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -23,7 +24,7 @@ from joingraph.filters.diffs import felt, side
 from joingraph.filters.loads import refused_load
 from joingraph.generators.diffs import Effect, effects
 from joingraph.generators.factorised import Factoriser
-from joingraph.generators.fanout import fanout, joined
+from joingraph.generators.fanout import Fanout, fanout, joined
 from joingraph.generators.reads.reading import count, read, why
 from joingraph.generators.reads.starts import best_way
 from joingraph.generators.reads.unanswered import new_unanswered, read_unanswered
@@ -37,6 +38,7 @@ from joingraph.maintainers.check import check
 from joingraph.maintainers.expire import expired
 from joingraph.maintainers.keys import KeyIndex, RunningKeys
 from joingraph.maintainers.lookahead import look_ahead
+from joingraph.maintainers.pairs import Paired
 from joingraph.maintainers.presence import Presence
 from joingraph.maintainers.rows import insert, maintain
 from joingraph.plan.model import Plan
@@ -53,6 +55,7 @@ from joingraph.view_diffs.factorised import Factorised
 from joingraph.view_diffs.view_diff import DiffRows
 
 Changes = tuple[Change | Move | Flip, ...]
+Use = Callable[[Changes], None]
 Numbered = tuple[int, tuple[Diff, ...]]  # a base diff: what its aliases have of it
 
 
@@ -64,6 +67,7 @@ class ReferenceEngine:
         self.graph = Graph(plan)
         self.look = look_ahead(lookahead, self.graph)
         self.keys = KeyIndex(plan, key_index)
+        self.pairs = Paired(plan)
         self.lookahead, self.tables = lookahead, key_index
         self.keep()
 
@@ -78,7 +82,7 @@ class ReferenceEngine:
         self.keep()
         for _, diffs in admitted:
             for diff in diffs:
-                self.carry_out(diff)
+                self.carry_out(diff, unused)
                 if diff.post is not None:
                     new.setdefault(diff.alias, []).append(diff.post)
         if check and (found := new_unanswered(self.graph, self.look, new, fresh)):
@@ -106,9 +110,9 @@ class ReferenceEngine:
         self.keep()
         for number, diffs in admitted:
             for diff in diffs:
-                changed = self.carry_out(diff)
-                if first is not None and number >= first:
-                    found += self.effects(number, changed)
+                is_told = first is not None and number >= first
+                use = partial(self.add_effects, found, number) if is_told else unused
+                self.carry_out(diff, use)
         return DiffRows.of(to_rows(self.plan, found))
 
     def stream(
@@ -127,9 +131,9 @@ class ReferenceEngine:
         self.keep()
         for number, diffs in admitted:
             moves = any(diff.pre and diff.post for diff in diffs)
-            paired = len(diffs) > 1 and (moves or not self.plan.is_inner)
+            paired = bool(self.plan.pairs) or (len(diffs) > 1 and (moves or not self.plan.is_inner))
             for diff in diffs:
-                factoriser.add(number, self.carry_out(diff), paired=paired)
+                self.carry_out(diff, partial(factoriser.add, number, paired=paired))
         return factoriser.made(), refused
 
     def fanout(self, entries: Sequence[Entry], *, skip: bool) -> tuple[int, bool, list[Refused]]:
@@ -138,7 +142,9 @@ class ReferenceEngine:
         found = []
         self.keep()
         for _, diffs in admitted:
-            counts = [fanout(self.graph, self.look, self.carry_out(diff)) for diff in diffs]
+            counts = list[Fanout]()
+            for diff in diffs:
+                self.carry_out(diff, partial(self.add_fanout, counts))
             found.append(joined(counts))
         self.undo()
         return sum(each.rows for each in found), all(each.exact for each in found), refused
@@ -153,23 +159,42 @@ class ReferenceEngine:
         numbered = enumerate((diff,) for diff in gone)
         return self.carry_out_all(numbered, 0 if generate else None)
 
-    def effects(self, number: int, changed: Changes) -> Iterator[tuple[int, Effect]]:
-        """Yield what changes do to the view, with the number of their base diff."""
-        for change in changed:
-            for effect in effects(self.graph, self.look, change):
-                yield number, effect
+    def effects(self, number: int, changed: Changes) -> list[tuple[int, Effect]]:
+        """Return what changes do to the view, with the number of their base diff."""
+        return [
+            (number, effect)
+            for change in changed
+            for effect in effects(self.graph, self.look, change)
+        ]
 
-    def carry_out(self, diff: Diff) -> Changes:
-        """Carry one diff out; `torn` says that an exception came in the middle of it."""
+    def add_effects(self, found: list[tuple[int, Effect]], number: int, changed: Changes) -> None:
+        """Add what changes do to the view, while the graph is as they have left it."""
+        found += self.effects(number, changed)
+
+    def add_fanout(self, found: list[Fanout], changed: Changes) -> None:
+        """Add how many rows changes have, while the graph is as they have left it."""
+        found.append(fanout(self.graph, self.look, changed))
+
+    def carry_out(self, diff: Diff, use: Use) -> None:
+        """Carry one diff out, with the pairs that come and go by it; use what changed each time.
+
+        `torn` says that an exception came in the middle of it.
+        """
         for image in diff.pre, diff.post:
             if image is not None:
                 self.before.setdefault((diff.alias, image), self.graph.count(diff.alias, image))
         self.is_torn = True
+        for each in self.pairs.coming(diff):
+            use(maintain(self.graph, self.look, each))
         changed = maintain(self.graph, self.look, diff)
+        going = self.pairs.going(diff)
         self.keys.note(diff)
         self.done.append(diff)
+        self.is_torn = bool(going)
+        use(changed)
+        for each in going:
+            use(maintain(self.graph, self.look, each))
         self.is_torn = False
-        return changed
 
     def limit(self, memory_limit: int) -> None:
         """Refuse: plain objects take what they take."""
@@ -194,9 +219,8 @@ class ReferenceEngine:
             self.make_anew()
         else:
             self.is_torn = True
-            for alias, pre, post in reversed(self.done):
-                maintain(self.graph, self.look, Diff(alias, post, pre))
-                self.keys.note(Diff(alias, post, pre))
+            for alias, pre, post in self.done[::-1]:
+                self.carry_out(Diff(alias, post, pre), unused)
         self.keep()
 
     def make_anew(self) -> None:
@@ -206,8 +230,8 @@ class ReferenceEngine:
         """
         rows = {
             (each.alias, Image(each.key, row)): times
-            for tuples in self.graph.tuples
-            for each in tuples.values()
+            for alias in self.plan.of_tables
+            for each in self.graph.tuples[alias.index].values()
             for row, times in each.rows.items()
         }
         made = ReferenceEngine(self.plan, self.lookahead, self.tables)
@@ -216,7 +240,8 @@ class ReferenceEngine:
                 made.put(alias, image, times)
         for column in self.graph.indexes:
             made.index(column)
-        self.graph, self.look, self.keys = made.graph, made.look, made.keys
+        self.graph, self.look = made.graph, made.look
+        self.keys, self.pairs = made.keys, made.pairs
 
     def dump(self) -> Iterator[Block]:
         """Write what is kept of the base rows; everything else follows from that."""
@@ -236,9 +261,12 @@ class ReferenceEngine:
 
     def put(self, alias: int, image: Image, times: int) -> None:
         """Insert rows that were there before: the view has what follows from them."""
+        diff = Diff(alias, None, image)
+        for each in self.pairs.coming(diff, times):
+            maintain(self.graph, self.look, each)
         insert(self.graph, self.look, alias, image, times=times)
         self.look.flipped()
-        self.keys.note(Diff(alias, None, image))
+        self.keys.note(diff)
 
     def missing(self, entries: Sequence[Entry]) -> list[Refused]:
         """Name the diffs of a batch that remove a row which is not there; change nothing."""
@@ -330,3 +358,8 @@ class ReferenceEngine:
     def check(self) -> None:
         """Recompute every invariant, or raise CorruptGraph."""
         check(self.graph, self.look)
+        self.pairs.check(self.graph)
+
+
+def unused(_: Changes) -> None:
+    """Make nothing of what changed."""

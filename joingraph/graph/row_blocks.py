@@ -49,7 +49,7 @@ def block_name(alias: AliasPlan) -> str:
 
 def dump_rows(graph: Graph) -> Iterator[Block]:
     """Write all aliases' rows as blocks."""
-    for alias in graph.plan.aliases:
+    for alias in graph.plan.of_tables:
         yield Block(
             block_name(alias), stream_of(rows_schema(graph.plan, alias), rows(graph, alias))
         )

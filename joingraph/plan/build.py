@@ -5,32 +5,81 @@ In: a Definition. Out: a Plan, in which nothing is left to be looked up by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from joingraph.expressions.strict import IS_THERE
-from joingraph.expressions.tree import Call, Expression, Literal, aliases_of
+from joingraph.expressions.tree import Call, Column, Expression, Literal, aliases_of
 from joingraph.plan.classes import cast_to, class_type, sort_conditions
 from joingraph.plan.join_tree import Bundle, make_tree
 from joingraph.plan.kept_columns import key_slot
-from joingraph.plan.model import ALWAYS, BLIND, WANTED, AliasPlan, Mode, Plan, Slot, Vertex
+from joingraph.plan.model import (
+    ALWAYS,
+    BLIND,
+    WANTED,
+    AliasPlan,
+    Mode,
+    PairedSide,
+    Pairs,
+    Plan,
+    Slot,
+    Vertex,
+)
 from joingraph.plan.outer.missing import null_answer
+from joingraph.plan.outer.pairs import Member, Tie
 from joingraph.plan.outer.shape import Shape, outer_shape
 from joingraph.sql.definition import Alias, Definition
 
 
 def build(definition: Definition, kept: Iterable[Expression] = ()) -> Plan:
     """Return the plan of a view; `kept` are expressions to keep besides what the view needs."""
-    index = {alias.name: i for i, alias in enumerate(definition.aliases)}
     shape = inner_shape(definition) if definition.tree is None else outer_shape(definition)
+    used = (*definition.aliases, *(Alias(tie.name, "") for tie in shape.ties))
+    index = {alias.name: i for i, alias in enumerate(used)}
     vertices = tuple(vertex_of(i, bundle) for i, bundle in enumerate(shape.bundles))
     keeper = Keeper(index, vertices, shape)
     for wanted in (*shape.residuals, *(column.value for column in definition.output), *kept):
         keeper.keep(wanted)
-    aliases = tuple(
-        keeper.plan_of(alias, shape.filters[alias.name]) for alias in definition.aliases
-    )
+    aliases = tuple(keeper.plan_of(alias, shape.filters.get(alias.name, ())) for alias in used)
     marks = {mark: index[far] for mark, far in shape.marks.items()}
-    return Plan(definition, aliases, vertices, tuple(shape.residuals), keeper.slots, marks)
+    pairs = tuple(pairs_of(tie, index, aliases, vertices) for tie in shape.ties)
+    residuals = tuple(shape.residuals)
+    return Plan(definition, aliases, vertices, residuals, keeper.slots, marks, pairs)
+
+
+def pairs_of(
+    tie: Tie,
+    index: Mapping[str, int],
+    aliases: Sequence[AliasPlan],
+    vertices: Sequence[Vertex],
+) -> Pairs:
+    """Return what an alias of pairs pairs: at one vertex each, the classes of a side in order."""
+    own, far = index[tie.name], index[tie.far]
+    near_vertex, far_vertex = aliases[own].vertices
+    if tie.is_counted:
+        (far_vertex,) = (each.index for each in vertices if each.aliases == (far,))
+    sides = [
+        paired_side(members[tie.keys :], aliases[index[name]], vertices[vertex], tie.keys)
+        for members, name, vertex in zip(
+            tie.sides, (tie.near, tie.far), (near_vertex, far_vertex), strict=True
+        )
+    ]
+    return Pairs(own, tie.keys, tie.condition, (sides[0], sides[1]), tie.is_counted)
+
+
+def paired_side(
+    members: Sequence[Member], alias: AliasPlan, vertex: Vertex, first: int
+) -> PairedSide:
+    """Return one side, and where at its vertex the columns are that the condition reads."""
+    read: dict[Column, tuple[int, int | None]] = {}
+    for at, member in enumerate(members, first):
+        match member.value:
+            case Column():
+                read[member.value] = at, None
+            case Call("coalesce", (Column() as column, _)):
+                read[column] = at, at + 1
+            case _:
+                pass
+    return PairedSide(alias.index, vertex.index, alias.vertices.index(vertex.index), read)
 
 
 def inner_shape(definition: Definition) -> Shape:

@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple
 
 import pyarrow as pa
 
-from joingraph.expressions.tree import Expression
+from joingraph.expressions.tree import Column, Expression
 from joingraph.plan.program import Program
 from joingraph.sql.definition import Definition
 
@@ -94,6 +94,16 @@ class AliasPlan:
         """True if its rows are asked for, and not shown."""
         return self.presence == "asked"
 
+    @property
+    def is_of_pairs(self) -> bool:
+        """True if it is of no table, but lists pairs of two other aliases' values."""
+        return not self.table
+
+    @property
+    def is_shown(self) -> bool:
+        """True if rows of the view may have a row of it."""
+        return not self.is_silent and not self.is_of_pairs
+
 
 @dataclass(frozen=True, slots=True)
 class Slot:
@@ -103,6 +113,29 @@ class Slot:
     vertex: int | None  # the place among the alias' vertices; None: projected
     position: int
     stored: pa.DataType  # the type it is kept in; the expression's own type is cast from it
+
+
+class PairedSide(NamedTuple):
+    """One of two aliases whose values are paired: the vertex where it has them."""
+
+    alias: int
+    vertex: int
+    place: int  # of the vertex among the alias' vertices
+    read: Mapping[Column, tuple[int, int | None]]  # its class, and the one that says if it is NULL
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """An alias of pairs: of two others' values that meet by `keys` classes, and on a condition.
+
+    If it is counted, it lists the near side's values that are in a pair; else both sides'.
+    """
+
+    alias: int
+    keys: int
+    condition: Expression
+    sides: tuple[PairedSide, PairedSide]
+    is_counted: bool
 
 
 class Nearer(NamedTuple):
@@ -122,6 +155,7 @@ class Plan:
     residuals: tuple[Expression, ...]
     slots: Mapping[Expression, Slot]
     marks: Mapping[Expression, int]  # of each mark, the alias that is asked for
+    pairs: tuple[Pairs, ...] = ()
     is_inner: bool = field(init=False)  # all aliases stand in every row of the view
     _of_aliases: Maker = field(init=False, repr=False, compare=False)
     _of_reads: Maker = field(init=False, repr=False, compare=False)
@@ -143,6 +177,17 @@ class Plan:
         """
         kept = self._of_reads if asked else self._of_aliases
         return kept(make, start, asked)
+
+    @property
+    def of_tables(self) -> tuple[AliasPlan, ...]:
+        """The aliases of base tables: all but those that list pairs."""
+        return tuple(alias for alias in self.aliases if not alias.is_of_pairs)
+
+    def paired_with(self, pairs: int, alias: int) -> int:
+        """Return the alias whose values an alias of pairs pairs with another one's."""
+        (found,) = (each for each in self.pairs if each.alias == pairs)
+        near, far = (side.alias for side in found.sides)
+        return far if alias == near else near
 
     def mode(self, alias: int, vertex: int) -> Mode:
         """Return what is wanted of an alias at a vertex."""

@@ -11,7 +11,7 @@ from joingraph.expressions.types import sql_name
 from joingraph.plan.groups.messages import Messages, messages_of
 from joingraph.plan.keys.keyed import idiff_lines
 from joingraph.plan.keys.totals import delta_lines
-from joingraph.plan.model import AliasPlan, Nearer, Plan, Slot, Vertex
+from joingraph.plan.model import AliasPlan, Nearer, Pairs, Plan, Slot, Vertex
 from joingraph.sql.definition import Definition, Grouping
 
 PRODUCT = "<>"  # how the empty vertex is written
@@ -21,7 +21,12 @@ def vertex_name(plan: Plan, vertex: Vertex) -> str:
     """Write a vertex by its members: <F.userId = T.userId>, one part for each class."""
     if not vertex.members:
         return f"{PRODUCT} of {', '.join(plan.aliases[alias].name for alias in vertex.aliases)}"
-    return "<" + ", ".join(" = ".join(map(show, members)) for members in vertex.members) + ">"
+    named = [not plan.aliases[alias].is_of_pairs for alias in vertex.aliases]
+    texts = (
+        " = ".join(show(each) for each, is_named in zip(members, named, strict=True) if is_named)
+        for members in vertex.members
+    )
+    return "<" + ", ".join(texts) + ">"
 
 
 # What is taken of a value, as explain() says it.
@@ -47,7 +52,8 @@ def explain(definition: Definition, plan: Plan) -> str:
         ("output", output),
         ("groups", list(group_lines(plan, definition.grouping))),
         ("deltas", list(delta_lines(definition))),
-        ("aliases", [line for alias in plan.aliases for line in alias_lines(alias)]),
+        ("aliases", [line for alias in plan.of_tables for line in alias_lines(alias)]),
+        ("pairs", [pair_line(plan, each) for each in plan.pairs]),
         ("join vertices", vertices),
         ("join tree", list(tree)),
         ("rows that may be missing, or are asked for", list(seat_lines(plan))),
@@ -131,14 +137,34 @@ def alias_lines(alias: AliasPlan) -> Iterator[str]:
         yield "    projected  " + ", ".join(map(show, alias.projected))
 
 
+def pair_line(plan: Plan, pairs: Pairs) -> str:
+    """Return of which values an alias lists pairs, and where it meets both sides."""
+    ends = " and ".join(f"v{side.vertex}" for side in pairs.sides)
+    return f"{plan.aliases[pairs.alias].name}  at {ends}, where {show(pairs.condition)}"
+
+
 def tree_lines(
-    plan: Plan, label: Callable[[int], str], edge: Callable[[Nearer], str]
+    plan: Plan,
+    label: Callable[[int], str],
+    edge: Callable[[Nearer], str],
+    *,
+    has_pairs: bool = True,
 ) -> Iterator[str]:
-    """Draw the join tree from the first alias on, each other one below the one it hangs on."""
+    """Draw the join tree from the first alias on, each other one below the one it hangs on.
+
+    Pairs are drawn as an alias; or else both that they pair hang on each other.
+    """
     tree = plan.tree_from(0)
 
+    def hanging(near: int) -> Iterator[int]:
+        for alias, nearer in tree.items():
+            if nearer.alias == near and plan.aliases[alias].is_of_pairs and not has_pairs:
+                yield from hanging(alias)
+            elif nearer.alias == near:
+                yield alias
+
     def below(near: int, indent: str) -> Iterator[str]:
-        aliases = [alias for alias, nearer in tree.items() if nearer.alias == near]
+        aliases = list(hanging(near))
         for alias in aliases:
             branch, carry = ("└─", "   ") if alias == aliases[-1] else ("├─", "│  ")
             yield f"{indent}{branch} {edge(tree[alias])} ─ {label(alias)}"
@@ -163,7 +189,8 @@ def mermaid(plan: Plan) -> str:
 
 def alias_title(alias: AliasPlan) -> str:
     """Name an alias with its table."""
-    return alias.name if alias.name == alias.table else f"{alias.name} = {alias.table}"
+    is_named = alias.name == alias.table or alias.is_of_pairs
+    return alias.name if is_named else f"{alias.name} = {alias.table}"
 
 
 def quoted(text: str) -> str:

@@ -41,7 +41,7 @@ class WhyPath(dict[str, dict[str, Value]]):
     """
 
     def __init__(self, plan: Plan, kept: Sequence[dict[str, Value]], path: OnPath) -> None:
-        there = [alias for alias in plan.aliases if path[alias.index] and not alias.is_silent]
+        there = [alias for alias in plan.aliases if path[alias.index] and alias.is_shown]
         super().__init__((alias.name, kept[alias.index]) for alias in there)
         self.counts = {alias.name: of.times for alias in there if (of := path[alias.index])}
         self._plan, self._path = plan, path
@@ -52,7 +52,8 @@ class WhyPath(dict[str, dict[str, Value]]):
         return prod(self.counts.values())
 
     def __str__(self) -> str:
-        return "\n".join(tree_lines(self._plan, self._row_text, self._words_between))
+        lines = tree_lines(self._plan, self._row_text, self._words_between, has_pairs=False)
+        return "\n".join(lines)
 
     def _row_text(self, alias: int) -> str:
         """Write what an alias keeps, and how often."""
@@ -78,14 +79,24 @@ class WhyPath(dict[str, dict[str, Value]]):
         )
 
     def _words_between(self, nearer: Nearer) -> str:
-        """Write the vertex value by which an alias and the one before it meet."""
-        at = self._plan.vertices[nearer.vertex]
+        """Write the vertex value by which an alias and the one before it meet.
+
+        Of two that are paired it is the farther one's, or else the nearer one's.
+        """
+        found = self._words_at(nearer.vertex)
+        if found is None and self._plan.aliases[nearer.alias].is_of_pairs:
+            found = self._words_at(self._plan.tree_from(0)[nearer.alias].vertex)
+        return found or "{…}"
+
+    def _words_at(self, vertex: int) -> str | None:
+        """Write a vertex value, if an alias has a row there."""
+        at = self._plan.vertices[vertex]
         for alias in at.aliases:
             kept, mine = self._path[alias], self._plan.aliases[alias]
-            if kept is not None and not mine.is_silent:
+            if kept is not None and mine.is_shown:
                 words = kept.key[mine.vertices.index(at.index)][: len(at.types)]
                 return f"{{{', '.join('NULL' if word is None else str(word) for word in words)}}}"
-        return "{…}"
+        return None
 
 
 class Why(list[WhyPath]):
@@ -123,13 +134,15 @@ def columns_where_kept(
     plan: Plan, alias: AliasPlan, kept: Sequence[Kept | None]
 ) -> list[dict[str, Value]]:
     """Name what an alias keeps on each path; nothing where it is missing, or asked for."""
-    there = [each for each in kept if each is not None and not alias.is_silent]
+    there = [each for each in kept if each is not None] if alias.is_shown else []
     columns = iter(columns_kept(plan, alias.index, there))
-    return [next(columns) if each is not None and not alias.is_silent else {} for each in kept]
+    return [next(columns) if each is not None and alias.is_shown else {} for each in kept]
 
 
 def columns_kept(plan: Plan, alias: int, kept: Sequence[Kept]) -> list[dict[str, Value]]:
     """Name what an alias keeps by base column, in declared order, then expressions by text."""
+    if not kept:
+        return []
     mine = plan.aliases[alias]
     columns: dict[str, list[Value]] = {}
     for place, (vertex, members) in enumerate(zip(mine.vertices, mine.keys, strict=True)):

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from joingraph.expressions.python_values import plain_text
+from joingraph.expressions.python_values import plain_text, python_values
 from joingraph.expressions.show import brief, show
 from joingraph.expressions.tree import Call, Column, Expression, Literal, aliases_of, columns_of
+from joingraph.expressions.words import from_words
 from joingraph.plan.classes import bare
 from joingraph.plan.model import AliasPlan, Plan
 from joingraph.plan.show import vertex_name
@@ -123,15 +124,22 @@ def aliases(plan: Plan, found: Break) -> tuple[str, ...]:
         case NoRows(alias):
             return (names[alias],)
         case Apart() | Lacking() | Barred() | Extended():
-            concerned = frozenset((names[found.near], names[found.alias]))
+            concerned = frozenset(names[end] for end in ends_of(plan, found))
         case Unequal(one, other):
             concerned = aliases_of(one) | aliases_of(other)
         case Untrue(test, _, _):
-            asked_for = (plan.marks[mark] for mark in plan.marks.keys() & set(columns_of(test)))
-            concerned = aliases_of(test) | {names[alias] for alias in asked_for}
+            marks = plan.marks.keys() & set(columns_of(test))
+            concerned = aliases_of(test) | {names[asked_for(plan, mark)] for mark in marks}
         case _:
             concerned = frozenset(names)
     return tuple(name for name in names if name in concerned)
+
+
+def asked_for(plan: Plan, mark: Expression) -> int:
+    """Return the alias that is asked for by a mark; of pairs, the farther one that is paired."""
+    alias = plan.marks[mark]
+    found = (pairs.sides[1].alias for pairs in plan.pairs if pairs.alias == alias)
+    return next(found, alias)
 
 
 def reason(plan: Plan, asked: Asked, found: Break) -> str:
@@ -161,27 +169,64 @@ def reason(plan: Plan, asked: Asked, found: Break) -> str:
             return "the view has an equal row, but not this one: -0.0 and 0.0 are two values"
 
 
+def ends_of(plan: Plan, found: Hop) -> tuple[int, int]:
+    """Return both ends of a hop; of one to pairs, or from them, the alias that is paired."""
+    near, alias = found.near, found.alias
+    if plan.aliases[near].is_of_pairs:
+        return plan.paired_with(near, alias), alias
+    if plan.aliases[alias].is_of_pairs:
+        return near, plan.paired_with(alias, near)
+    return near, alias
+
+
 def hop_text(plan: Plan, asked: Asked, found: Hop) -> str:
     """Return why no path goes on from one alias to another."""
     fixed = " and ".join(vertex_demands(plan, asked, found.vertex))
     at = vertex_name(plan, plan.vertices[found.vertex]) + (f" where {fixed}" if fixed else "")
-    near, alias = plan.aliases[found.near].name, plan.aliases[found.alias].name
+    for pairs in plan.pairs:
+        if pairs.alias in (found.near, found.alias):
+            at += f", on {brief(show(pairs.condition))}"
+    ends = ends_of(plan, found)
+    near, alias = (plan.aliases[end].name for end in ends)
     match found:
         case Apart():
-            names = " and ".join(plan.aliases[i].name for i in sorted((found.near, found.alias)))
+            names = " and ".join(plan.aliases[i].name for i in sorted(ends))
             return f"{names} have rows for it, but no two of them meet at {at}"
         case Lacking():
             return f"{near} has rows for it, but none of them meets a row of {alias} at {at}"
         case Barred():
-            return f"{alias} has rows at {at}, where none may be: {rows_text(plan, found)}"
+            rows = rows_text(plan, found)
+            return f"{alias} has rows at {at}, where none may be{f': {rows}' if rows else ''}"
         case Extended():
             return f"{alias} has rows at {at}, where the row has NULLs: {rows_text(plan, found)}"
 
 
 def rows_text(plan: Plan, found: Barred | Extended) -> str:
-    """Write what an alias keeps of rows."""
-    kept = columns_kept(plan, found.alias, found.rows)
+    """Write what an alias keeps of rows; of those that are paired, by what they are."""
+    if plan.aliases[found.alias].is_of_pairs:
+        kept = columns_paired(plan, found)
+    else:
+        kept = columns_kept(plan, found.alias, found.rows)
     return ", ".join(f"({values_text(each)})" for each in kept)
+
+
+def columns_paired(plan: Plan, found: Barred | Extended) -> list[dict[str, object]]:
+    """Name the values of the farther side of pairs, if these have them."""
+    _, far = ends_of(plan, found)
+    if any(each.alias == found.alias and each.is_counted for each in plan.pairs):
+        return []
+    mine, (vertex,) = (
+        plan.aliases[far],
+        (each for each in plan.aliases[found.alias].vertices if each in plan.aliases[far].vertices),
+    )
+    names = [base_name(each) for each in mine.keys[mine.vertices.index(vertex)]]
+    place = plan.aliases[found.alias].vertices.index(vertex)
+    kinds = plan.vertices[vertex].types
+    columns = [
+        python_values(from_words([each.key[place][at] for each in found.rows], kind))
+        for at, kind in enumerate(kinds)
+    ]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def values_text(values: Mapping[str, object]) -> str:

@@ -52,6 +52,9 @@ class OuterDraw:
         self.kinds = KINDS if plain else KINDS | SILENT
         if random.random() < 0.2:
             self.kinds = {"JOIN": 1, "LEFT JOIN": 2, "FULL JOIN": 6}
+        # Of their own, so that a seed's view is the same but for them.
+        self.others = Random(repr(random.getstate()[1][:4]))
+        self.unequal = self.others.choice((0, 0, 0.2, 0.6))
 
     def chance(self, share: float) -> bool:
         """Decide."""
@@ -141,7 +144,19 @@ class OuterDraw:
         found += [condition(random, other)] if self.chance(0.14) else []
         found += [residual(random, [*one, *other])] if self.chance(odd / 3) else []
         random.shuffle(found)
-        return tuple(each for each in found if each is not None)
+        return tuple(each for each in self.tied(found, one, other) if each is not None)
+
+    def tied(
+        self, found: list[Fragment | None], one: Sequence[Place], other: Sequence[Place]
+    ) -> list[Fragment | None]:
+        """Tie two sides by something besides equalities, or in their place, at times."""
+        if self.others.random() >= self.unequal:
+            return found
+        random, kept = self.others, found if self.others.random() < 0.7 else []
+        left, right = random.choice(one), random.choice(other)
+        if left.kind.sums and right.kind.sums and random.random() < 0.2:
+            return [*kept, over(f"{left.sql} + {right.sql} = {random.randint(0, 4)}", left, right)]
+        return [*kept, residual(random, [*one, *other])]
 
     def tie(
         self, one: Sequence[Place], other: Sequence[Place], near: Sequence[Place], odd: float
@@ -199,6 +214,7 @@ class OuterDraw:
         found += [condition(random, own)] if self.chance(0.25) else []
         found += [condition(random, near)] if self.chance(0.07) else []
         found += [residual(random, [*own, *near])] if self.chance(self.odd / 4) else []
+        found = self.tied(found, own, near)
         found += [self.question(own, depth + 1)] if depth < 1 and self.chance(0.15) else []
         conditions = tuple(each for each in found if each is not None)
         return self.asked(sight, own, tree, conditions)

@@ -35,6 +35,7 @@ from tests.oracle.run_groups import GroupsRunner, rows_of
 
 MODES = ("exact", "none", "local", "global")
 TAKEN, TAKEN_OUTER = "views taken", "views taken, of outer joins, EXISTS or IN"
+TAKEN_PAIRS = "views taken, of joins by other conditions than equalities"
 LOOK_AHEAD = re.compile("look-?ahead")
 
 
@@ -76,6 +77,7 @@ class OuterForms(Runner):
             raise Unjudged from error
         inputs[TAKEN] += 1
         inputs[TAKEN_OUTER] += not self.view.plan.is_inner
+        inputs[TAKEN_PAIRS] += bool(self.view.plan.pairs)
 
     def judged_by(self, case: Case) -> Model:
         """Ask both judges, who may differ."""

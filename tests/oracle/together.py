@@ -76,13 +76,13 @@ class TogetherEngine(ReferenceEngine):
         self.looks = AllLooks(self)
         self.look = self.looks
 
-    def effects(self, number: int, changed: Changes) -> Iterator[tuple[int, Effect]]:
+    def effects(self, number: int, changed: Changes) -> list[tuple[int, Effect]]:
         """Generate in every mode; all must give the same."""
         each_mode = [
             [effect for change in changed for effect in effects(self.graph, look, change)]
             for look in self.looks.modes.values()
         ]
-        return ((number, effect) for effect in same(each_mode))
+        return [(number, effect) for effect in same(each_mode)]
 
     def read(self, reading: Reading, touched: Touched) -> Iterator[pa.RecordBatch]:
         """Read the view from a starting alias of its own in every mode."""

@@ -214,7 +214,7 @@ SELECT tweet.text, r.at FROM tweet JOIN follower ON follower.userId = tweet.user
 LEFT JOIN retweet r ON r.tweetId = tweet.tweetId
   AND r.userId < follower.followerId
 ----
-line 3, column 7: r.userId < follower.followerId: of the conditions by which an outer join, EXISTS or IN tie both sides, equalities of one table of each are taken; keep a view of the pairs, and join that.
+line 3, column 7: r.userId < follower.followerId: the join reads several tables of one side; keep a view of that side, and join that.
     AND r.userId < follower.followerId
         ^
 
@@ -278,6 +278,6 @@ line 2, column 24: f.followerId: the join reads several tables of one side; keep
 ==== duckdb
 SELECT userId, r.at FROM (tweet t FULL JOIN follower f USING (userId)) LEFT JOIN retweet r USING (userId)
 ----
-line 1, column 82: coalesce(t.userId, f.userId) = r.userId: of the conditions by which an outer join, EXISTS or IN tie both sides, equalities of one table of each are taken; keep a view of the pairs, and join that.
+line 1, column 82: coalesce(t.userId, f.userId) = r.userId: the join reads several tables of one side; keep a view of that side, and join that.
    t FULL JOIN follower f USING (userId)) LEFT JOIN retweet r USING (userId)
                                                     ^

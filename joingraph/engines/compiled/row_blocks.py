@@ -27,7 +27,7 @@ from joingraph.plan.model import AliasPlan
 
 def dump_rows(starts: Starts) -> Iterator[Block]:
     """Write all aliases' rows as blocks."""
-    for alias in starts.plan.aliases:
+    for alias in starts.plan.of_tables:
         yield Block(block_name(alias), stream_of(starts, alias))
 
 

@@ -23,7 +23,7 @@ def are_told_apart(plan: Plan) -> bool:
     """True if the key of every alias follows from what a row shows."""
     shown = {bare(each.value) for each in plan.definition.output}
     known = set(shown)
-    left = [alias for alias in plan.aliases if not alias.is_silent]
+    left = [alias for alias in plan.aliases if alias.is_shown]
     while left:
         named = [
             alias

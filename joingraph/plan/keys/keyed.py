@@ -77,6 +77,8 @@ def classes_of_blocks(plan: Plan) -> Classes:
 
 def naming_of(plan: Plan, alias: AliasPlan, classes: Classes) -> tuple[int, ...] | str:
     """Find the view's columns that hold an alias' key, or say why there are none."""
+    if alias.is_of_pairs:
+        return "it is of no table"
     if alias.is_silent:
         return "it is asked for, and in no row"
     names = []
@@ -114,7 +116,7 @@ def columns_of_one(plan: Plan, alias: AliasPlan) -> tuple[int, ...]:
 
 def view_key(plan: Plan, keyed: Mapping[int, Keyed]) -> tuple[int, ...] | None:
     """Return the columns that name every row of the view; None unless all in it are keyed."""
-    if any(alias.index not in keyed for alias in plan.aliases if not alias.is_silent):
+    if any(alias.index not in keyed for alias in plan.aliases if alias.is_shown):
         return None
     return tuple(dict.fromkeys(at for each in keyed.values() for at in each.names))
 
@@ -138,6 +140,8 @@ def idiff_lines(plan: Plan) -> Iterator[str]:
     """Yield for each alias whether it has i-diffs, by which columns, or why not."""
     keyed = keyed_aliases(plan)
     for alias, names in zip(plan.aliases, naming_columns(plan), strict=True):
+        if alias.is_of_pairs:
+            continue
         if isinstance(names, str):
             yield f"{alias.name}  rows, since {names}"
         else:

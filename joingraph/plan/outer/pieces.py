@@ -23,6 +23,7 @@ from joingraph.expressions.strict import nulling, rejected
 from joingraph.expressions.tree import Call, Column, Expression, Literal, aliases_of
 from joingraph.plan.classes import bare, class_type, null_safe_parts
 from joingraph.plan.model import Mode
+from joingraph.plan.outer.pairs import Tie, tie_of
 from joingraph.sql.definition import Inner, Joined, Leaf, Outer, Probe
 
 TRUE = Literal(True, pa.bool_())
@@ -48,6 +49,7 @@ class Edge:
     mode: Mode
     is_full: bool = False
     mark: Column | None = None
+    is_of_pairs: bool = False
 
 
 @dataclass(slots=True)
@@ -61,6 +63,7 @@ class Piece:
     edges: list[Edge] = field(default_factory=list)
     filters: dict[str, list[Expression]] = field(default_factory=dict)
     residuals: list[Expression] = field(default_factory=list)
+    ties: list[Tie] = field(default_factory=list)
     on: Expression | None = None  # of a FULL JOIN, a condition
 
     @property
@@ -73,6 +76,7 @@ class Piece:
         self.silent |= other.silent
         self.blocks += other.blocks
         self.edges += other.edges
+        self.ties += other.ties
         for alias, conditions in other.filters.items():
             self.filters.setdefault(alias, []).extend(conditions)
 
@@ -181,7 +185,7 @@ class Hanging:
     def by(self, conditions: Iterable[Expression]) -> Piece:
         """Sort the conditions of ON, and make one piece."""
         conditions = list(conditions)
-        keys = list[tuple[Expression, Expression]]()
+        keys, others = list[tuple[Expression, Expression]](), list[Expression]()
         left_gates, right_gates = list[Expression](), list[Expression]()
         for condition in (part for each in conditions for part in null_safe_parts(each)):
             aliases = used(condition)
@@ -193,11 +197,13 @@ class Hanging:
                 left_gates.append(condition)
             elif aliases <= self.right.visible:
                 right_gates.append(condition)
+            elif (sides := self.sides(condition)) is not None:
+                keys.append(sides)
             else:
-                keys.append(self.sides(condition))
+                others.append(condition)
         self.check_residuals()
-        near = self.end(self.left, [one for one, _ in keys], left_gates)
-        far = self.end(self.right, [other for _, other in keys], right_gates)
+        near = self.end(self.left, [one for one, _ in keys], left_gates, others)
+        far = self.end(self.right, [other for _, other in keys], right_gates, others)
         keys = gated(keys, left_gates, right_gates)
         mode = self.asked_on_paths(near)
         whole = Piece(None if self.is_full else self.left.block, set(self.left.visible))
@@ -205,20 +211,34 @@ class Hanging:
         whole.take(self.left)
         whole.take(self.right)
         whole.residuals = self.left.residuals
-        if mode == "opt":
-            whole.visible |= self.right.visible
+        shown = whole.visible if mode == "opt" else whole.silent
+        shown |= self.right.visible
+        if others:
+            is_counted = mode != "opt" and len(self.right.silent | self.right.visible) == 1
+            self.tie(whole, tie_of(near, far, keys, others, is_counted=is_counted), mode)
         else:
-            whole.silent |= self.right.visible
-        whole.edges.append(Edge(near, far, keys, mode, self.is_full, self.mark))
+            whole.edges.append(Edge(near, far, keys, mode, self.is_full, self.mark))
         return whole
+
+    def tie(self, whole: Piece, tie: Tie, mode: Mode) -> None:
+        """Hang the pairs on the left side; the right one is joined to them, or has them, too."""
+        whole.ties.append(tie)
+        whole.blocks.append(Block([tie.name]))
+        (whole.visible if mode == "opt" else whole.silent).add(tie.name)
+        back: Mode = "opt" if self.is_full or tie.is_counted else "req"
+        near, far = tie.links(0), [] if tie.is_counted else tie.links(1)
+        whole.edges += [
+            Edge(tie.near, tie.name, near, mode, mark=self.mark, is_of_pairs=True),
+            Edge(tie.far, tie.name, far, back, is_of_pairs=True),
+        ]
 
     def filter(self, condition: Expression, aliases: frozenset[str]) -> None:
         """Let a condition of the right side alone filter it."""
         place(self.right, condition)
         assert aliases <= self.right.visible, "it reads the right side alone"
 
-    def sides(self, condition: Expression) -> tuple[Expression, Expression]:
-        """Return an equality of both sides as (left, right)."""
+    def sides(self, condition: Expression) -> tuple[Expression, Expression] | None:
+        """Return an equality of one alias of each side as (left, right)."""
         match condition:
             case Call("equal", (one, other)) if is_class(condition):
                 for left, right in ((one, other), (other, one)):
@@ -226,12 +246,7 @@ class Hanging:
                         return bare(left), bare(right)
             case _:
                 pass
-        raise RefusedJoin(
-            f"{show(condition)}: of the conditions by which an outer join, EXISTS or IN tie both"
-            " sides, equalities of one table of each are taken; keep a view of the pairs, and join"
-            " that",
-            condition,
-        )
+        return None
 
     def check_residuals(self) -> None:
         """Refuse predicates over several aliases on a side that is looked at as a whole."""
@@ -240,16 +255,22 @@ class Hanging:
             if side.residuals:
                 refuse(side.residuals[0], "it is asked of rows of one side of the join")
 
-    def end(self, piece: Piece, keys: Sequence[Expression], gates: Sequence[Expression]) -> str:
+    def end(
+        self,
+        piece: Piece,
+        keys: Sequence[Expression],
+        gates: Sequence[Expression],
+        others: Sequence[Expression],
+    ) -> str:
         """Name the one alias of a side by which it is tied to the other."""
-        aliases = used(*keys, *gates)
+        aliases = used(*keys, *gates, *others) & piece.visible
         if len(aliases) > 1:
-            refuse((*keys, *gates)[0], "the join reads several tables of one side")
+            refuse((*others, *keys, *gates)[0], "the join reads several tables of one side")
         alias = next(iter(aliases), None) or min(piece.always, default=None)
         if alias is None:
             refuse_full(piece, "a FULL JOIN below an outer one has no table in every row")
-        if alias not in piece.always and alias not in nulling(keys) | rejected(gates):
-            refuse((*keys, *gates)[0], "it may hold where its table has no row")
+        if alias not in piece.always and alias not in nulling(keys) | rejected((*gates, *others)):
+            refuse((*keys, *gates, *others)[0], "it may hold where its table has no row")
         return alias
 
     def asked_on_paths(self, near: str) -> Mode:

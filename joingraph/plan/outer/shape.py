@@ -6,13 +6,14 @@ blocks  {T, F}  {R}      edge  T -> R  opt  (T.id, R.id)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from joingraph.expressions.tree import Expression
 from joingraph.plan.classes import bare, merge, one_member_each, spread_constants
 from joingraph.plan.join_tree import Bundle, Class, make_tree
 from joingraph.plan.model import Mode, Presence
+from joingraph.plan.outer.pairs import Tie
 from joingraph.plan.outer.pieces import Block, Edge, piece_of, refuse
 from joingraph.plan.outer.simplify import simplified
 from joingraph.sql.definition import Definition
@@ -27,13 +28,15 @@ class Shape:
     residuals: list[Expression]
     presence: Mapping[str, Presence] = field(default_factory=dict)
     marks: Mapping[Expression, str] = field(default_factory=dict)
+    ties: Sequence[Tie] = ()
 
 
 def outer_shape(definition: Definition) -> Shape:
     """Return the shape of a view whose joins are a tree."""
     assert definition.tree is not None, "it says how aliases are joined"
     piece = piece_of(simplified(definition.tree))
-    index = {alias.name: at for at, alias in enumerate(definition.aliases)}
+    names = [alias.name for alias in definition.aliases] + [tie.name for tie in piece.ties]
+    index = {name: at for at, name in enumerate(names)}
     filters = {alias.name: piece.filters.get(alias.name, []) for alias in definition.aliases}
     meetings, residuals = list[Meeting](), list(piece.residuals)
     for block in piece.blocks:
@@ -45,13 +48,15 @@ def outer_shape(definition: Definition) -> Shape:
     home = {name: block for block in piece.blocks for name in block.aliases}
     for edge in piece.edges:
         hang(edge, meetings, index, home)
+    counted = (tie for tie in piece.ties if tie.is_counted)
+    meetings += [alone(tie, index[tie.far], home[tie.far]) for tie in counted]
     presence: dict[str, Presence] = dict.fromkeys(piece.visible - piece.always, "maybe")
     presence |= dict.fromkeys(piece.silent, "asked")
     marks: dict[Expression, str] = {
         edge.mark: edge.far for edge in piece.edges if edge.mark is not None
     }
     bundles = [meeting.bundle() for meeting in meetings]
-    return Shape(filters, bundles, residuals, presence, marks)
+    return Shape(filters, bundles, residuals, presence, marks, piece.ties)
 
 
 @dataclass(slots=True)
@@ -96,13 +101,19 @@ def moved(bundle: Bundle, block: Block, numbers: list[int]) -> Meeting:
     return Meeting(block, classes, {numbers[at]: "req" for at in bundle.aliases})
 
 
+def alone(tie: Tie, far: int, block: Block) -> Meeting:
+    """Seat an alias by itself, at the values by which its rows are partners."""
+    classes = [{far: value} for value, _ in tie.links(1)]
+    return Meeting(block, classes, {far: "req"})
+
+
 def hang(
     edge: Edge, meetings: list[Meeting], index: Mapping[str, int], home: Mapping[str, Block]
 ) -> None:
     """Seat the far side of an edge: where the near alias meets others by this key, or anew."""
     near, far, block = index[edge.near], index[edge.far], home[edge.near]
     pairs = {bare(one): other for one, other in edge.keys}
-    is_plain = len(pairs) == len(edge.keys) and not edge.is_full
+    is_plain = len(pairs) == len(edge.keys) and not edge.is_full and not edge.is_of_pairs
     for meeting in meetings if is_plain else ():
         if meeting.block is block and meeting.has(near, pairs):
             for members in meeting.classes:

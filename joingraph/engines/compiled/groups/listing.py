@@ -17,8 +17,8 @@ import numpy as np
 
 from joingraph.common.errors import CorruptGraph
 from joingraph.engines.codegen.install import Write
+from joingraph.engines.codegen.kernels import write_ahead
 from joingraph.engines.codegen.listing import write_listing, write_listing_inserts
-from joingraph.engines.codegen.paths import write_ahead
 from joingraph.engines.compiled.batches import Run
 from joingraph.engines.compiled.groups.absorbing import AbsorbingEngine
 from joingraph.engines.compiled.groups.telling import TellingEngine, TooWideError

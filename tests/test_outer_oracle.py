@@ -119,3 +119,11 @@ def test_fanout_is_a_bound_where_a_value_of_an_optional_side_is_computed(engine:
     update = [("update", "b", [(1, 5)], [(1, 6)])]
     rows, is_exact = graph.fanout(update)
     assert graph.what_if(update).rows() == [] and (rows == 0 or not is_exact)
+
+
+def test_a_side_of_a_full_join_may_be_a_product() -> None:
+    """Its vertex has no word, where the next one's NULL is set apart."""
+    judged = Judged("SELECT b.x FROM a FULL JOIN (b CROSS JOIN c) ON 1 = 1")
+    judged.apply(("insert", "b", [(1, 1, 1)]), ("insert", "c", [(2, 2, 2)]))
+    assert len(judged.graph.why((1,))) == 1
+    judged.apply(("insert", "a", [(1, 1, 1)]))

@@ -81,10 +81,13 @@ class AliasLayout:
     apart: frozenset[int] = frozenset()  # of these, where NULL is another word
 
     def apart_at(self, vertex: int) -> list[int]:
-        """List the key words of a vertex in which NULL is another word."""
-        (first,) = (link.key for link in self.links if link.vertex == vertex)
-        others = [link.key for link in self.links if link.key > first]
-        return [at - first for at in self.apart if first <= at < min(others, default=self.keys)]
+        """List the key words of a vertex in which NULL is another word.
+
+        They end where those of the next vertex begin: one without classes has none.
+        """
+        at = next(place for place, link in enumerate(self.links) if link.vertex == vertex)
+        first, *ends = (link.key for link in self.links[at : at + 2])
+        return [place - first for place in self.apart if first <= place < (*ends, self.keys)[0]]
 
     @property
     def width(self) -> int:

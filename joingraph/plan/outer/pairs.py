@@ -8,7 +8,7 @@ An equality ties all that have one value, any other condition some of them. So v
 that meet by the equalities, and on which the condition is TRUE, are paired; the pairs are joined by
 equalities, as an alias whose rows follow from the others' (maintainers/pairs.py).
 
-What is asked of one table alone, as by EXISTS, needs to know whether there is a pair, and not which:
+What is asked of one table alone, as by EXISTS, needs to know whether there is a pair, not which:
 then the alias lists the values of the near side that have a partner, and how many is counted.
 
 A column that is NULL makes most conditions NULL: then it is a key that meets nothing. Where it does

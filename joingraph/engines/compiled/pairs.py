@@ -6,7 +6,7 @@ is found out before. Pairs are written to no snapshot of rows: they follow from 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -28,6 +28,7 @@ from joingraph.maintainers.compiled.pairs import OpsOfPairs, PairedWords
 from joingraph.plan.model import Plan
 from joingraph.reads.expire import Conditions
 from joingraph.tables.batch import Entry, Refused
+from joingraph.tables.table import Table
 from joingraph.view_diffs.view_diff import DiffRows
 
 
@@ -37,6 +38,9 @@ class PairedEngine(OuterEngine):
     def __init__(self, plan: Plan, key_index: Sequence[str] = ()) -> None:
         super().__init__(plan, key_index)
         self.pairs = PairedWords(plan, self.layout, self.interner)
+
+    def calls(self, tables: Mapping[str, Table]) -> None:
+        """Carry all batches out alike: a call would bring rows without their pairs."""
 
     def keep(self) -> None:
         """Keep what was done so far: `undo` does not reach behind it."""

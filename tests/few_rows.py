@@ -89,6 +89,10 @@ SHAPES = {
         " LEFT JOIN y Y ON X.a = Y.a",
         {"x": ("STRING", "INT"), "y": ("STRING", "BIGINT"), "z": ("INT", "STRING")},
     ),
+    "left beside a computed key": Shape(
+        "SELECT X.b, Y.b AS c FROM x X JOIN z Z ON X.b + 1 = Z.a LEFT JOIN y Y ON X.a = Y.a",
+        {"x": ("INT", "INT"), "y": ("BIGINT", "BIGINT"), "z": ("INT",)},
+    ),
     "not exists": Shape(
         "SELECT X.b FROM x X WHERE NOT EXISTS (SELECT 1 FROM y Y WHERE Y.a = X.a)",
         {"x": ("BIGINT", "INT"), "y": ("BIGINT", "INT")},

@@ -156,7 +156,7 @@ class BaseRows:
                         raise UnfitError
                     care = k.LONE
                 found += self.words_of(Kept(alias, key, care, 0), computed.keys)
-        keys = [each.at for each in found if each.at < self.declared]
+        keys = [each.at for each in found if each.at < self.declared and each.care != k.LONE]
         nulls = self.engine.nulls
         for position, value in enumerate(alias.projected):
             care = k.NOT_NULL_WORD if holds_any_word(value.type) else k.PLAIN

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+import joingraph as jg
 from joingraph.common.errors import ViewError
 from tests import first
-from tests.judged import Judged
+from tests.judged import CREATE, Judged
 
 AB = "a LEFT JOIN b ON a.k = b.k"
 
@@ -102,7 +103,16 @@ SHAPES = {
     ),
 }
 
-# What reads two tables of a side needs a view of its own.
+# Shapes of which every side tells its sums; the groups of all others are made of the joined rows.
+TOLD = {
+    "FULL, one group that counts",
+    "EXISTS below optional",
+    "optional below EXISTS",
+    "grouped by the key, and its NULL",
+    "grouped by the key, behind a gate",
+}
+
+# What reads two tables of a side, needs a view of its own.
 REFUSED = {
     "FULL of three by COALESCE": (
         (
@@ -137,6 +147,13 @@ REFUSED = {
 def test_a_shape_of_aggregates_agrees_with_duckdb(name: str) -> None:
     for seed in range(2):
         Judged(SHAPES[name]).feed(seed, 25)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_shape_goes_by_messages_where_each_side_can_tell_its_sums(name: str) -> None:
+    view = jg.View(SHAPES[name], tables=CREATE)
+    kept = "of the joined rows, each brought to its group"
+    assert (kept not in view.explain()) == (name in TOLD)
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -40,7 +40,7 @@ def make_engine(
     if grouping is None:
         return of_rows(view, engine, lookahead, key_index)
     is_told = keep_groups and engine != "reference"
-    messages = messages_of(view.plan, grouping) if is_told and view.plan.is_inner else None
+    messages = messages_of(view.plan, grouping) if is_told else None
     is_listed = not keep_groups and engine != "reference"
     if is_listed and (told := told_totals(view.plan, view.definition)):
         return listing_of(view, told, lookahead, key_index)
@@ -52,7 +52,7 @@ def make_engine(
         absorbing = compiled("groups.absorbing").AbsorbingEngine
         by_column: Engine = absorbing(view.definition, rows, joined, keep_groups=keep_groups)
         return by_column
-    telling_engine = compiled("groups.telling").TellingEngine
+    telling_engine = compiled("groups.outer_telling").telling_engine
     telling = telling_engine(view.definition, view.plan, messages, lookahead, key_index)
     made: Engine = compiled("groups.grouped").CompiledGroups(view.definition, telling)
     return made
@@ -79,7 +79,7 @@ def of_rows(view: View, engine: str, lookahead: str, key_index: Sequence[str]) -
     elif view.plan.pairs:
         made = compiled("pairs").PairedEngine(view.plan, key_index)
     else:
-        made = compiled("outer").OuterEngine(view.plan, key_index)
+        made = compiled("outer").OuterEngine(view.plan, lookahead, key_index)
     return made
 
 

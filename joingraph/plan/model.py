@@ -189,6 +189,10 @@ class Plan:
         near, far = (side.alias for side in found.sides)
         return far if alias == near else near
 
+    def is_nullable(self, slot: Slot) -> bool:
+        """True if what is kept in a slot may be NULL: of keys, where a row counts alone."""
+        return slot.vertex is None or self.aliases[slot.alias].lone[slot.vertex]
+
     def mode(self, alias: int, vertex: int) -> Mode:
         """Return what is wanted of an alias at a vertex."""
         at = self.vertices[vertex]

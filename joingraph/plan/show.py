@@ -67,6 +67,15 @@ def explain(definition: Definition, plan: Plan) -> str:
     return "\n".join([title + "\n", *parts])
 
 
+# What is told of a value, by the mode of the seat that tells.
+TOLD = {
+    "req": "{0}",
+    "opt": "{0}; where it has none, those of one row of NULLs",
+    "semi": "one path where it has a row",
+    "anti": "one path where it has none",
+}
+
+
 def group_lines(plan: Plan, grouping: Grouping | None) -> Iterator[str]:
     """Yield what rows are grouped by, what is made of them, and how it is kept."""
     if grouping is None:
@@ -84,8 +93,8 @@ def group_lines(plan: Plan, grouping: Grouping | None) -> Iterator[str]:
     root = f"v{messages.root_vertex}" if messages.root is None else plan.aliases[messages.root].name
     yield f"root       {root}"
     for alias in messages.order:
-        up, told = messages.tells[alias].up, ", ".join(told_texts(plan, messages, alias))
-        yield f"told       {plan.aliases[alias].name} to v{up}: {told}"
+        tell, told = messages.tells[alias], ", ".join(told_texts(plan, messages, alias))
+        yield f"told       {plan.aliases[alias].name} to v{tell.up}: {TOLD[tell.mode].format(told)}"
     bags = [[kept_text(plan, each.slot) for each in bag.columns] for bag in messages.bags]
     for values in dict.fromkeys(", ".join(dict.fromkeys(bag)) for bag in bags):
         yield f"bag        of each group's {values}"

@@ -82,10 +82,8 @@ class View:
     def kernels(self) -> dict[str, str]:
         """Return the code that joingraph writes for this view and compiles, by alias and kernel.
 
-        Groups over outer joins, EXISTS or IN are told of by the code that all views share.
+        There are none for groups that are made of the rows of outer joins, EXISTS or IN.
         """
-        if self.definition.grouping is not None and not self.plan.is_inner:
-            return {}
         show = import_module("joingraph.engines.codegen.show")  # its room stands above this one
         found: dict[str, str] = show.kernels_of(self.plan, self.definition.grouping)
         return found

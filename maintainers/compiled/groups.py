@@ -76,7 +76,7 @@ def touch(st: int, record: int, vector: int) -> None:
     add_sums(states, vector, ld(gd, f.G_SIZES), ld(gd, f.G_PARTS))
     if ld(gd, f.G_BESTS):
         refresh_group(st, gd, record, states + ld(gd, f.G_BESTS_AT) * 8)
-    if ld(gd, f.G_BAGS):
+    if ld(gd, f.G_BAGS) and ld(vector, 0) != 0:
         change_bags_of(st, gd, identity_of(ld(gd, f.G_TABLE), record), states, ld(vector, 0))
     now = ld(gd, f.G_NOTES) + (1 + ld(gd, f.G_STATE) + words) * ld(gd, f.G_COLUMN)
     for word in range(0 if quiet else words):

@@ -43,7 +43,6 @@ from joingraph.maintainers.compiled.best_values import (
     save_told,
 )
 from joingraph.maintainers.compiled.groups import (
-    add_sums,
     begin_sum,
     count_row,
     end_batch,
@@ -53,10 +52,16 @@ from joingraph.maintainers.compiled.groups import (
     numbered,
     touch,
 )
-from joingraph.maintainers.compiled.long_sums import (
-    multiply_float,
-    multiply_long,
-    multiply_wide,
+from joingraph.maintainers.compiled.long_sums import multiply_float, multiply_wide
+from joingraph.maintainers.compiled.told import (
+    add_vector,
+    is_met,
+    is_without,
+    message_at,
+    paths_at,
+    tell_missing,
+    times,
+    turn,
 )
 
 
@@ -70,6 +75,8 @@ def tell(st: int, ad: int, row: int, weight: int) -> None:
     record = 0
     if ld(told, f.N_NUMBERED):
         record = number_row(st, ad, weight)
+    if ld(gd, f.G_MISSING) and ld(told, f.N_MEET) == 0:
+        tell_flip(st, gd, ad, weight)
     if not brought(st, told, weight, 0):
         return
     if not ld(gd, f.G_IS_LINEAR):
@@ -90,6 +97,25 @@ def begin_diff(st: int, gd: int) -> None:
 
 
 @kernel
+def tell_flip(st: int, gd: int, ad: int, weight: int) -> None:
+    """Tell the group of NULLs of a root's row that is the first at its value, or was the last."""
+    ln = link_of(ad, ld(ld(gd, f.G_MISSING), f.M_TOP_LINK))
+    if length_at(ln, bound(st, ln)) == 1:
+        tell_all_missing(st, gd, bound(st, ln), -weight)
+
+
+@kernel
+def tell_all_missing(st: int, gd: int, record: int, sign: int) -> None:
+    """Tell the group of NULLs of all that a value is told, at which the root has no row."""
+    meet, told = ld(gd, f.G_MISSING), ld(gd, f.G_WHOLE_SIDE)
+    if told:
+        ln = link_of(ld(told, f.N_ALIAS), ld(told, f.N_LINK))
+        tell_missing(st, message_at(told, ln, record), ld(told, f.N_SIZES), sign)
+    elif met(st, meet, record, 0):
+        tell_missing(st, ld(meet, f.M_VECTOR), ld(meet, f.M_SIZES), sign)
+
+
+@kernel
 def tell_on(st: int, told: int) -> int:
     """Add what lies in an alias' vector to its group, or to what its vertex is told; climb on."""
     meet = ld(told, f.N_MEET)
@@ -100,9 +126,16 @@ def tell_on(st: int, told: int) -> int:
     record = bound(st, ln)
     if ld(told, f.N_BLOCK):
         add_vector(message_at(told, ln, record), told)
+    gd, top = ld(st, f.GROUPS), ld(meet, f.M_TOP)
+    is_missing = meet == ld(gd, f.G_MISSING) and is_without(top, meet, record)
+    if is_missing and ld(gd, f.G_WHOLE_SIDE):
+        tell_missing(st, ld(told, f.N_VECTOR), ld(told, f.N_SIZES), 1)
+    if ld(told, f.N_MODE) != f.REQ and not turn(told, ln, record):
+        return 0
     if not met(st, meet, record, told):
         return 0
-    top = ld(meet, f.M_TOP)
+    if is_missing and ld(gd, f.G_WHOLE_SIDE) == 0:
+        tell_missing(st, ld(meet, f.M_VECTOR), ld(meet, f.M_SIZES), 1)
     if top == 0:
         touch(st, group_of(st), ld(meet, f.M_VECTOR))
         return 0
@@ -175,20 +208,6 @@ def brought(st: int, told: int, weight: int, via: int) -> bool:
 
 
 @small
-def times(to: int, words: int, of: int, of_words: int) -> None:
-    """Multiply a sum by another one, which is not wider."""
-    low = ld(of, 0)
-    if words > 2:
-        multiply_long(to, words, of, of_words)
-    elif words == 1:
-        sto(to, 0, ld(to, 0) * low)
-    elif of_words == 1:
-        mul128(to, low, low >> 63)
-    else:
-        mul128(to, low, ld(of, 1))
-
-
-@small
 def multiply(st: int, to: int, words: int, term: int) -> None:
     """Multiply a sum by what a term takes of a bound row; NULL gives 0."""
     place = ld(st, f.SOURCES) + ld(term, f.T_SOURCE) * 16
@@ -234,20 +253,9 @@ def met(st: int, meet: int, record: int, teller: int) -> bool:
             ln = link_of(ld(told, f.N_ALIAS), ld(told, f.N_LINK))
             of, of_size = ld(told, f.N_VECTOR), ld(told, f.N_SIZES) + pick * 16
             if told != teller:
-                of = message_at(told, ln, record)
+                of = message_at(told, ln, record) if pick else paths_at(told, ln, record)
             times(to, words, of + ld(of_size, 0) * 8, ld(of_size, 1))
-        if part == 0 and is_zero(to, words):
-            return False
-    return True
-
-
-@small
-def is_met(meet: int, record: int, teller: int) -> bool:
-    """True if each side at a value has a path, or a row beyond which there are some; but one."""
-    for side in range(ld(meet, f.M_SIDE_COUNT)):
-        told = ld(ld(meet, f.M_SIDES), side)
-        ln = link_of(ld(told, f.N_ALIAS), ld(told, f.N_LINK))
-        if told != teller and is_zero(message_at(told, ln, record), ld(ld(told, f.N_SIZES), 1)):
+        if part == 0 and is_zero(to, words) and not (teller and is_met(meet, record, teller)):
             return False
     return True
 
@@ -268,7 +276,8 @@ def tell_bests(st: int, told: int, record: int, weight: int) -> None:
     add_vector(message_at(told, ln, value), told)
     change_bags(st, told, owner, weight)
     changed = refresh_told(told, value, owner)
-    climb(st, told, value, is_met(meet, value, 0) - before, changed)
+    if ld(told, f.N_MODE) == f.REQ or turn(told, ln, value) or changed:
+        climb(st, told, value, is_met(meet, value, 0) - before, changed)
 
 
 @kernel
@@ -303,7 +312,8 @@ def climb(st: int, told: int, value: int, flip: int, changed: bool) -> int:
         add_vector(message_at(top, up, other), top)
         move_values(st, top, owner, told, flip, weight)
         altered = refresh_told(top, other, owner)
-        climb(st, top, other, is_met(beyond, other, 0) - before, altered)
+        if ld(top, f.N_MODE) == f.REQ or turn(top, up, other) or altered:
+            climb(st, top, other, is_met(beyond, other, 0) - before, altered)
     return 0
 
 
@@ -311,23 +321,6 @@ def climb(st: int, told: int, value: int, flip: int, changed: bool) -> int:
 def number_of(gd: int, record: int) -> int:
     """Return the number of a group."""
     return identity_of(ld(gd, f.G_TABLE), record)
-
-
-@small
-def message_at(told: int, ln: int, record: int) -> int:
-    """Return where a value has what an alias tells it; where that is a length, a copy of it."""
-    block = ld(told, f.N_BLOCK)
-    if block:
-        return block + identity_at(ln, record) * ld(told, f.N_WORDS) * 8
-    length = ld(told, f.N_VECTOR) + ld(told, f.N_WORDS) * 8
-    begin_sum(length, ld(ld(told, f.N_SIZES), 1), length_at(ln, record))
-    return length
-
-
-@small
-def add_vector(to: int, told: int) -> None:
-    """Add what an alias' vector holds to sums."""
-    add_sums(to, ld(told, f.N_VECTOR), ld(told, f.N_SIZES), ld(told, f.N_PARTS))
 
 
 @kernel
@@ -344,6 +337,8 @@ def make_groups(st: int, gd: int, order: Words, meet: int, vd: int) -> None:
         tell_all(st, order[place])
     if meet:
         tell_groups(st, meet, vd)
+    if ld(gd, f.G_MISSING):
+        tell_where_missing(st, gd)
     end_batch(gd)
 
 
@@ -368,6 +363,18 @@ def tell_all(st: int, told: int) -> None:
                 add_vector(message_at(told, ln, record), told)
                 change_bags(st, told, identity_at(ln, record), weight)
                 refresh_told(told, record, identity_at(ln, record))
+
+
+@kernel
+def tell_where_missing(st: int, gd: int) -> None:
+    """Tell the group of NULLs of all values at which the root has no row."""
+    meet = ld(gd, f.G_MISSING)
+    top = ld(meet, f.M_TOP)
+    ln = link_of(ld(top, f.N_ALIAS), ld(meet, f.M_TOP_LINK))
+    for value in range(ld(ld(ln, f.L_VERTEX), f.V_NEXT)):
+        record = record_at(ln, value)
+        if is_without(top, meet, record):
+            tell_all_missing(st, gd, record, 1)
 
 
 @kernel

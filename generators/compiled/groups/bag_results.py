@@ -51,7 +51,7 @@ class BagRows:
         """Return a value of rows, NULL where none is there."""
         kept, start, known = self.columns[at], self.layout.starts[at], self.layout.changes[at]
         own = [words[:, start + word] for word in range(len(known))]
-        found = words_back(kept, known, own)
+        found = words_back(kept, known, own, nullable=self.layout.is_nullable(kept.slot))
         if is_there is not None:
             found = [np.where(is_there, each, f.NULL_WORD) for each in found]
         return from_words(found, kept.type, self.interner)

@@ -131,7 +131,7 @@ class GroupTable:
         for place, slot in enumerate(self.memory.messages.keys):
             column = words_to_arrow([key[place] for key in keys], slot.stored)
             words = to_graph_words(column, self.interner, key=True)
-            if slot.vertex is None and column.null_count:
+            if self.memory.at.plan.is_nullable(slot) and column.null_count:
                 valid = np.asarray(column.is_valid())
                 words = [np.where(valid, each, f.NULL_WORD) for each in words]
             found += words
@@ -191,7 +191,8 @@ class GroupTable:
         found, first = list[pa.Array](), 0
         for slot in self.memory.messages.keys:
             end = first + words_of(slot.stored)
-            of, nulls = [*map(np.ascontiguousarray, words[first:end])], slot.vertex is None
+            of = [*map(np.ascontiguousarray, words[first:end])]
+            nulls = self.memory.at.plan.is_nullable(slot)
             found.append(from_words(of, slot.stored, self.interner, nulls=nulls))
             first = end
         return found
@@ -216,7 +217,8 @@ class GroupTable:
         """Return a best value of groups; a group without any has NULL."""
         best = self.memory.messages.bests[number]
         place = sum(self.memory.at.sizes) + BEST_WORDS * number
-        (words,) = words_back(kept_of(best), changes(kept_of(best)), [states[:, place + 1]])
+        kept, of = kept_of(best), [states[:, place + 1]]
+        (words,) = words_back(kept, changes(kept), of, nullable=False)  # NULLs are left out
         words = np.where(states[:, place] != 0, words, f.NULL_WORD)
         return from_words([words], best.type, self.interner)
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from joingraph.engines.codegen.link import Linker
 from joingraph.engines.codegen.module_text import HEAD_OF_LISTS, INSERTS, NOTE, PATHS
 from joingraph.engines.codegen.prefetch import AheadOfInserts
-from joingraph.engines.codegen.sums import Sum
+from joingraph.engines.codegen.sums import Sum, write_added
 from joingraph.engines.codegen.telling import Teller
 from joingraph.graph.compiled.fields import (
     ALIAS_WORDS,
@@ -36,7 +36,7 @@ from joingraph.graph.compiled.fields import (
     OP_WORDS,
     TELL_WORDS,
 )
-from joingraph.graph.compiled.groups.group_layout import GroupLayout
+from joingraph.graph.compiled.groups.group_layout import GroupLayout, tell_word
 from joingraph.plan.groups.messages import Part
 
 
@@ -103,12 +103,12 @@ class ListTeller(Teller):
         """Load what stays the same while rows are told of."""
         self.say("quiet = ld(st, SILENT)")
         for alias in self.groups.kept:
-            self.say(f"told_{alias} = ld(gd, {self.tell_word(alias, N_BLOCK)})")
+            self.say(f"told_{alias} = ld(gd, {tell_word(alias, N_BLOCK)})")
 
     def tell(self) -> None:
         """Write what a row brings, and where that goes."""
         alias, depth = self.start_alias, self.depth
-        self.say(f"begin_change(st, gd, gd + {8 * self.tell_word(alias, 0)})")
+        self.say(f"begin_change(st, gd, gd + {8 * tell_word(alias, 0)})")
         words = self.row_words(alias, "row", self.layout.aliases[alias].keys)
         self.go_on(alias, self.brought(alias, Sum("weight"), {}, words), None)
         self.depth = depth
@@ -133,11 +133,13 @@ class ListTeller(Teller):
                 self.say(f"sto(sources, {2 * link.vertex}, r{link.vertex})")
             self.say("if not quiet:")
             parts = self.groups.messages.tells[alias].parts
-            self.store(parts, change, self.tell_word(alias, N_VECTOR))
+            self.store(parts, change, tell_word(alias, N_VECTOR))
             self.say("    list_path(st, vector)")
             return
         if alias in self.groups.kept:
-            self.keep(alias, vertex, change)
+            sizes = self.groups.sizes_of(self.groups.messages.tells[alias].parts)
+            self.say(f"at_told = told_{alias} + {self.identity(vertex)} * {sum(sizes) * 8}")
+            write_added(self.say, "at_told", sizes, change)
         met = self.met(vertex, alias, change)
         if self.is_last(vertex):
             self.list_at(alias, vertex, met)
@@ -148,7 +150,7 @@ class ListTeller(Teller):
 
     def list_at(self, alias: int, vertex: int, met: Sequence[Sum]) -> None:
         """Write how the groups at a value are listed: at once, or once all ways were gone."""
-        told, messages = f"gd + {8 * self.tell_word(alias, 0)}", self.groups.messages
+        told, messages = f"gd + {8 * tell_word(alias, 0)}", self.groups.messages
         meets = GROUPS_WORDS + len(messages.tells) * TELL_WORDS
         self.say("if not quiet:")
         self.store(messages.meets[vertex].parts, met, meets + vertex * MEET_WORDS + M_VECTOR)

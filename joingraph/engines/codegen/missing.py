@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from joingraph.engines.codegen.paths import Writer
-from joingraph.graph.compiled.fields import ANTI, EDGE, MARK, NODE, OPT, SEMI
+from joingraph.graph.compiled.fields import EDGE, NODE
 from joingraph.plan.program import Ask, Enter, Step, Weigh
 
 
@@ -34,21 +34,6 @@ class OuterWriter(Writer):
         """Load what stays the same while the kernel runs."""
         super(OuterWriter, self).bases()
         self.say("null_record, null_row = ld(st, NULL_RECORD), ld(st, NULL_ROW)")
-
-    def others(self, vertex: int) -> list[str]:
-        """Write the tests that another alias is not at a bound value as it is wanted there."""
-        seats = self.layout.vertices[vertex].seats
-        if any(seat.alias == self.start_alias and seat.mode >= SEMI for seat in seats):
-            return []
-        return self.unmet(vertex)
-
-    def unmet(self, vertex: int) -> list[str]:
-        """Write the same tests, also for an alias that looks at no other."""
-        return [
-            f"ld(r{vertex}, {seat.live}) & LENGTH {'!=' if seat.mode == ANTI else '=='} 0"
-            for seat in self.layout.vertices[vertex].seats
-            if seat.alias != self.start_alias and seat.mode not in (OPT, MARK)
-        ]
 
     def begin_anew(self, weight: str) -> None:
         """Forget what the last walk was like; the next has another weight."""

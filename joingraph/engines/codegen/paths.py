@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from joingraph.engines.codegen.module_text import HEAD, NOTE
 from joingraph.graph.compiled.fields import (
     ALIAS_WORDS,
+    ANTI,
     COLUMN_STRIDE,
     COUNT,
     EDGE,
@@ -30,8 +31,11 @@ from joingraph.graph.compiled.fields import (
     GLOBAL,
     LEAF,
     LOCAL,
+    MARK,
     NODE,
     NONE,
+    OPT,
+    SEMI,
     VERTEX_WORDS,
 )
 from joingraph.graph.compiled.layout import Layout, Link, Seat
@@ -79,12 +83,18 @@ class Writer:
                 self.say(f"nodes_{number} = ld(ld(st, ALIASES) + {place}, A_RECORDS)")
 
     def others(self, vertex: int) -> list[str]:
-        """Write the tests that another alias has nothing at a bound value."""
+        """Write the tests that another alias is not at a bound value as it is wanted there."""
         seats = self.layout.vertices[vertex].seats
+        if any(seat.alias == self.start_alias and seat.mode >= SEMI for seat in seats):
+            return []
+        return self.unmet(vertex)
+
+    def unmet(self, vertex: int) -> list[str]:
+        """Write the same tests, also for an alias that looks at no other."""
         return [
-            f"ld(r{vertex}, {seat.live}) & LENGTH == 0"
-            for seat in seats
-            if seat.alias != self.start_alias
+            f"ld(r{vertex}, {seat.live}) & LENGTH {'!=' if seat.mode == ANTI else '=='} 0"
+            for seat in self.layout.vertices[vertex].seats
+            if seat.alias != self.start_alias and seat.mode not in (OPT, MARK)
         ]
 
     def paths(self) -> None:

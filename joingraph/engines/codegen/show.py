@@ -22,9 +22,11 @@ from joingraph.sql.definition import Grouping
 
 def kernels_of(plan: Plan, grouping: Grouping | None) -> dict[str, str]:
     """Write the kernels of every alias that has some, by "alias: kernel"."""
+    messages = None if grouping is None else messages_of(plan, grouping)
+    if messages is None and not plan.is_inner:
+        return {}
     layout = lay_out(plan, exact=True)
     writers = {name: partial(write, layout) for name, (_, write) in KERNELS.items()}
-    messages = None if grouping is None else messages_of(plan, grouping)
     if messages is not None:
         layout = lay_out(plan, exact=True, numbered=messages.numbered)
         groups = GroupLayout(plan, layout, messages)

@@ -25,26 +25,34 @@ from joingraph.engines.codegen.module_text import HEAD_OF_GROUPS, INSERTS, NOTE,
 from joingraph.engines.codegen.notes import ALWAYS, add_lines, eight_lines, note_lines
 from joingraph.engines.codegen.paths import Writer
 from joingraph.engines.codegen.prefetch import AheadOfInserts, group_slot
-from joingraph.engines.codegen.sums import ONE, Sum, unit_of, write_product, write_term
+from joingraph.engines.codegen.sums import (
+    ONE,
+    Sum,
+    path_test,
+    told_part,
+    unit_of,
+    write_added,
+    write_product,
+    write_term,
+    write_turned,
+)
 from joingraph.graph.compiled.fields import (
     AHEAD_RECORD,
     AHEAD_SLOT,
     ALIAS_WORDS,
     COUNT,
     EDGE,
-    GROUPS_WORDS,
     LEAF,
     N_BLOCK,
     N_TERMS,
     NODE,
     OP_WORDS,
     T_OPERAND,
-    TELL_WORDS,
     TERM_WORDS,
 )
-from joingraph.graph.compiled.groups.group_layout import GroupLayout
+from joingraph.graph.compiled.groups.group_layout import GroupLayout, tell_word
 from joingraph.graph.compiled.layout import Link, Seat
-from joingraph.plan.groups.messages import Term
+from joingraph.plan.groups.rooted import Term
 from joingraph.plan.keys.distinct import is_told_once
 
 
@@ -175,9 +183,9 @@ class Teller(Writer):
         for at in range(1, self.groups.note_columns):
             self.say(f"notes_{at} = notes_{at - 1} + ld(gd, G_COLUMN)")
         for alias in self.groups.kept:
-            self.say(f"told_{alias} = ld(gd, {self.tell_word(alias, N_BLOCK)})")
+            self.say(f"told_{alias} = ld(gd, {tell_word(alias, N_BLOCK)})")
         for term, alias, at in self.floats():
-            terms = f"ld(gd, {self.tell_word(alias, N_TERMS)})"
+            terms = f"ld(gd, {tell_word(alias, N_TERMS)})"
             self.say(f"{unit_of(term)} = ld({terms}, {at * TERM_WORDS + T_OPERAND})")
 
     def begin(self) -> None:
@@ -190,11 +198,6 @@ class Teller(Writer):
         own = self.layout.aliases[self.start_alias]
         is_found = self.groups.messages.root is None or own.is_numbered
         return ["own_source(st, ad, row)"] if is_found and self.key_word is None else []
-
-    @staticmethod
-    def tell_word(alias: int, word: int) -> int:
-        """Return where a word of an alias' description lies."""
-        return GROUPS_WORDS + alias * TELL_WORDS + word
 
     def tell(self) -> None:
         """Write what a row brings, and where that goes."""
@@ -235,23 +238,26 @@ class Teller(Writer):
             words[word] if source >= len(self.layout.vertices) else f"ld(r{source}, {word})"
             for source, word in places
         ]
-        return write_term(self.say, f"x{alias}_{part}_{place}", term, texts)
+        nullable = self.groups.plan.is_nullable(term.slot)
+        return write_term(self.say, f"x{alias}_{part}_{place}", term, texts, nullable=nullable)
 
     def met(self, vertex: int, teller: int | None, change: Sequence[Sum]) -> list[Sum]:
         """Write what a value is told, part by part; if by no path, what follows is left out.
 
         `change` is what one alias tells, in place of all that it has told.
         """
-        meet, found = self.groups.messages.meets[vertex], list[Sum]()
+        messages, found, read = self.groups.messages, list[Sum](), self.message
+        meet = messages.meets[vertex]
         for part, picks in enumerate(meet.told):
             factors = [
-                change[pick] if side == teller else self.message(vertex, side, pick)
-                for side, pick in zip(meet.sides, picks, strict=True)
+                change[at]
+                if side == teller
+                else told_part(messages, side, at, read(vertex, side, at))
+                for side, at in zip(meet.sides, picks, strict=True)
             ]
             found.append(write_product(self.say, f"e{vertex}_{part}", factors or [ONE]))
             if part == 0 and len(meet.sides) > (teller is not None):
-                test = f"{found[0].low} | {found[0].upper}" if found[0].high else found[0].low
-                self.say(f"if {test}:")
+                self.say(f"if {path_test(self.groups, vertex, teller, [*found, *factors])}:")
                 self.depth += 1
         return found
 
@@ -286,7 +292,14 @@ class Teller(Writer):
             self.add_to_group(change, group)
             return
         if alias in self.groups.kept:
-            self.keep(alias, vertex, change)
+            sizes = self.groups.sizes_of(self.groups.messages.tells[alias].parts)
+            self.say(f"at_told = told_{alias} + {self.identity(vertex)} * {sum(sizes) * 8}")
+            write_added(self.say, "at_told", sizes, change)
+        if (mode := self.groups.messages.tells[alias].mode) != "req":
+            now = self.message(vertex, alias, 0).low
+            more = "" if alias in self.groups.kept else f" + ({change[0].low} >> 63)"  # as it goes
+            change = write_turned(self.say, mode, now + more, change)
+            self.depth += 1
         met = self.met(vertex, alias, change)
         top = self.groups.messages.meets[vertex].top
         if top is None:
@@ -294,18 +307,6 @@ class Teller(Writer):
             self.add_to_group(met, None)
             return
         self.enter_top(top, vertex, met)
-
-    def keep(self, alias: int, vertex: int, change: Sequence[Sum]) -> None:
-        """Add a change to what an alias has told a value."""
-        parts = self.groups.sizes_of(self.groups.messages.tells[alias].parts)
-        self.say(f"at_told = told_{alias} + {self.identity(vertex)} * {sum(parts) * 8}")
-        place = 0
-        for size, each in zip(parts, change, strict=True):
-            if size == 1:
-                self.say(f"sto(at_told, {place}, ld(at_told, {place}) + {each.low})")
-            else:
-                self.say(f"add128(at_told + {place * 8}, {each.low}, {each.upper})")
-            place += size
 
     def enter_top(self, alias: int, vertex: int, met: list[Sum]) -> None:
         """Write the loop over the rows of the alias above, at a value that was told of a change."""

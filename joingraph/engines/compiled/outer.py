@@ -33,7 +33,7 @@ from joingraph.view_diffs.factorised import Factorised
 class OuterEngine(CompiledEngine):
     """Keeps a view's join graph in flat memory, whose seats have modes."""
 
-    def __init__(self, plan: Plan, key_index: Sequence[str] = ()) -> None:
+    def __init__(self, plan: Plan, lookahead: str = "exact", key_index: Sequence[str] = ()) -> None:
         super().__init__(plan, "exact", key_index)
         self.memory.heap.words[:8] = f.NULL_WORD  # the row that stands in for a missing one
 

@@ -36,7 +36,7 @@ class PairedEngine(OuterEngine):
     """Keeps a view's join graph in flat memory, with the pairs by which some aliases meet."""
 
     def __init__(self, plan: Plan, key_index: Sequence[str] = ()) -> None:
-        super().__init__(plan, key_index)
+        super().__init__(plan, key_index=key_index)
         self.pairs = PairedWords(plan, self.layout, self.interner)
 
     def calls(self, tables: Mapping[str, Table]) -> None:

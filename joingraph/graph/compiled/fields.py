@@ -152,7 +152,10 @@ G_FOLDS = 24  # whether a group has one note a batch, not one a base diff
 G_LISTS, G_CHANGES, G_WHERE, G_GATHERED, G_GATHERED_WORDS, G_TELLER = 25, 26, 27, 28, 29, 30
 # how many keys have room where the block has them; where as many as may come have, by column
 G_ROOM, G_ALL, G_ALL_COLUMN = 31, 32, 33
-GROUPS_WORDS = 34
+# where the root may be missing: the vertex (0: nowhere), which parts of what it is told are sums of
+# the group of NULLs, a vector of these, and the one side that tells a FULL JOIN (0: it is none)
+G_MISSING, G_MISSING_PARTS, G_MISSING_VECTOR, G_WHOLE_SIDE = 34, 35, 36, 37
+GROUPS_WORDS = 38
 LISTED = 1 << 62  # beside a group's rows: it is among those that may be empty
 KEY_WORDS = 3  # of a word of the key: its source, which word, whether it is of a float
 FLOAT_32, FLOAT_64 = 1, 2
@@ -163,7 +166,8 @@ N_ALIAS, N_PARTS, N_SIZES, N_WORDS, N_LINK, N_MEET, N_BLOCK = 0, 1, 2, 3, 4, 5, 
 N_OWN, N_TERMS, N_BELOW, N_BELOWS, N_PICKS, N_VECTOR, N_NUMBERED = 7, 8, 9, 10, 11, 12, 13
 N_CARRIED, N_BESTS, N_BEST_AT, N_OLD = 14, 15, 16, 17  # best values, where they lie in a block
 N_ALIKE = 18  # whether all rows of the root at a value bring what the value is told
-TELL_WORDS = 19
+N_MODE = 19  # of the seat by which it tells
+TELL_WORDS = 20
 # best: its bag; its own row there, or the alias below that tells it, and which of its
 C_TREE, C_NUMBER, C_IS_OWN, C_ROW, C_TELL, C_PLACE = 0, 1, 2, 3, 4, 5
 BEST_FIELDS = 6

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from joingraph.expressions.types import words_of
 from joingraph.graph.compiled.fields import COUNT, EDGE, LEAF, MODES, NODE, REQ
 from joingraph.plan.arrange import around_kernel_program, kernel_program, scan_program
-from joingraph.plan.groups.messages import homes_of
+from joingraph.plan.groups.rooted import homes_of
 from joingraph.plan.kept_columns import kept_parts
 from joingraph.plan.model import Plan, Slot
 from joingraph.plan.program import Program

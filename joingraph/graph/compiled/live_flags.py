@@ -57,8 +57,11 @@ def is_anyone(vd: int, record: int, but: int) -> bool:
 
 @small
 def note_flip(st: int, ln: int, record: int, up: int) -> None:
-    """Note that the first live entry came to a seat, or the last one went: rows follow from it."""
-    if ld(st, f.SILENT) == 0 and ld(ln, f.L_AROUND) != 0:
+    """Note that the first live entry came to a seat, or the last one went: rows follow from it.
+
+    Groups that are told by messages follow from them.
+    """
+    if ld(st, f.SILENT) == 0 and ld(st, f.GROUPS) == 0 and ld(ln, f.L_AROUND) != 0:
         item = ld(st, f.FLIPS) + ld(st, f.FLIP_COUNT) * (f.FLIP_WORDS * 8)
         sto(item, f.I_RECORD, record)
         sto(item, f.I_LINK, ln)

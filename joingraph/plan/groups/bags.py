@@ -27,7 +27,7 @@ from joingraph.aggregates.registry import aggregate
 from joingraph.aggregates.sums import Linear, Monomial
 from joingraph.expressions.texts import is_text
 from joingraph.expressions.types import FLOATS, INTEGERS, words_of
-from joingraph.plan.model import Plan, Slot
+from joingraph.plan.model import ALWAYS, Plan, Slot
 from joingraph.sql.definition import Use
 
 MOST_WORDS = 10  # of a row in a bag
@@ -176,8 +176,8 @@ def share_bits(bags: Sequence[Bag]) -> int:
 
 
 def root_of(plan: Plan, slots: Sequence[Slot]) -> int | None:
-    """Find the alias whose rows tell all of these values."""
-    every = range(len(plan.aliases))
+    """Find the alias in every row of the view whose rows tell all of these values."""
+    every = (alias.index for alias in plan.aliases if alias.presence == ALWAYS)
     return next((a for a in every if all(home_of(plan, slot, a) for slot in slots)), None)
 
 

@@ -25,28 +25,12 @@ from joingraph.aggregates.sums import Kind, Linear
 from joingraph.expressions.tree import Expression, Literal
 from joingraph.expressions.types import FLOATS, INTEGERS, words_of
 from joingraph.plan.groups.bags import Bag, at_home, bag_of, home_of, is_ordered, root_of
+from joingraph.plan.groups.rooted import PATHS, Meet, Part, Tell, Term, Tree, by_reach, homes_of
 from joingraph.plan.model import Plan, Slot
 from joingraph.sql.definition import Grouping, Use
 
 # Types whose words are their values; and decimals.
 SUMMED = tuple(each for each in INTEGERS if each != pa.uint64())
-
-
-class Term(NamedTuple):
-    """A factor of a monomial: what is taken of a value that an alias keeps."""
-
-    slot: Slot
-    kind: Kind
-    type: pa.DataType
-
-    @property
-    def is_float(self) -> bool:
-        """True if it is a DOUBLE or REAL, as an integer of a unit that all values of it have."""
-        return self.kind == "value" and self.type in FLOATS
-
-
-Part = tuple[Term, ...]
-PATHS: Part = ()
 
 
 class Read(NamedTuple):
@@ -69,32 +53,6 @@ class Best(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
-    """What an alias tells the vertex on its way to the root, part by part.
-
-    `own` are the terms of its own rows in each part, `below` which part each vertex below tells.
-    """
-
-    up: int | None  # None: it is the root
-    parts: tuple[Part, ...]
-    own: tuple[Part, ...]
-    below: tuple[tuple[int, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Meet:
-    """What a vertex is told by all the aliases below it: for each part, which part of each.
-
-    `top` is the alias above; None: the vertex is the root.
-    """
-
-    top: int | None
-    parts: tuple[Part, ...]
-    sides: tuple[int, ...]
-    told: tuple[tuple[int, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Messages:
     """How sums travel, by alias and by vertex; `sums` are a group's, `reads` tells who reads which.
 
@@ -113,6 +71,24 @@ class Messages:
     bags: tuple[Bag, ...]
     carried: tuple[tuple[int, ...], ...]  # by alias: the best values that it tells
     is_set: bool  # nothing is counted: a side tells only that it is there
+    missing: int | None  # the vertex at which the root may be missing, and a group is of NULLs
+
+    @property
+    def whole_side(self) -> int | None:
+        """The one side that tells where the root may be missing, if that may be missing, too."""
+        if self.missing is None:
+            return None
+        side, *others = self.meets[self.missing].sides
+        return None if others or self.tells[side].mode == "req" else side
+
+    @property
+    def missing_parts(self) -> tuple[int, ...]:
+        """Which part of what is told there each sum is, where the root has no row; -1: it is 0."""
+        if self.missing is None:
+            return ()
+        side = self.whole_side
+        parts = self.meets[self.missing].parts if side is None else self.tells[side].parts
+        return tuple(parts.index(each) if each in parts else -1 for each in self.sums)
 
     @property
     def numbered(self) -> int | None:
@@ -120,20 +96,25 @@ class Messages:
         return self.root if self.keys else None
 
     @property
+    def highest(self) -> int:
+        """How many aliases lie above the lowest one."""
+        heights = dict[int, int]()
+        for alias in reversed(self.order):
+            up = self.tells[alias].up
+            assert up is not None, "an alias below the root tells a vertex"
+            top = self.meets[up].top
+            heights[alias] = 1 + heights.get(top, 0) if top is not None else 0
+        return max(heights.values(), default=0)
+
+    @property
     def root_vertex(self) -> int:
         """The vertex that is the root, where no alias is."""
         return next(at for at, meet in enumerate(self.meets) if meet.top is None)
 
 
-def homes_of(plan: Plan) -> list[tuple[int, ...]]:
-    """Name the vertices of each alias; one without any gets a vertex of its own, without a key."""
-    homes = [alias.vertices for alias in plan.aliases]
-    return [each or (len(plan.vertices),) for each in homes]
-
-
 def messages_of(plan: Plan, grouping: Grouping) -> Messages | None:
     """Return how a view's sums travel; None: its groups need the joined rows."""
-    if not plan.is_inner:
+    if plan.marks or plan.pairs:
         return None
     keys = [slot_of(plan, output.value) for output in grouping.joined.output[: grouping.keys]]
     uses = [
@@ -157,7 +138,8 @@ def messages_of(plan: Plan, grouping: Grouping) -> Messages | None:
     bests: dict[Best, int] = {}
     bags = tuple(dict.fromkeys(use for use in known_uses if isinstance(use, Bag)))
     reads = tuple(read_of(use, sums, bests) for use in known_uses)
-    tree = Tree(plan, root) if bags else tree_of(plan, known_keys, tuple(bests))
+    trees = [Tree(plan, root)] if bags else list(trees_of(plan, known_keys, tuple(bests)))
+    tree = standing(trees, is_linear=not bags and not bests)
     if tree is None:
         return None
     tells = tuple(tree.tell(alias, tuple(sums)) for alias in range(len(plan.aliases)))
@@ -166,9 +148,17 @@ def messages_of(plan: Plan, grouping: Grouping) -> Messages | None:
     carried = tuple(
         tuple(at for at, best in enumerate(bests) if best.slot.alias in each) for each in within
     )
-    is_set = all(isinstance(use, Best) for use in known_uses)
+    is_set = tree.stands and all(isinstance(use, Best) for use in known_uses)
     counted = (tuple(known_keys), tuple(sums), reads, tuple(bests), bags, carried, is_set)
-    return Messages(tree.root, tree.order, tells, meets, *counted)
+    return Messages(tree.root, tree.order, tells, meets, *counted, tree.missing)
+
+
+def standing(trees: Sequence[Tree], *, is_linear: bool) -> Tree | None:
+    """Return the first tree whose root is always there; of sums alone, one that may be missing."""
+    found = next((each for each in trees if each.stands), None)
+    if found is None and is_linear:
+        found = next((each for each in trees if each.missing is not None), None)
+    return found
 
 
 def read_of(
@@ -182,8 +172,8 @@ def read_of(
     return tuple(Read(sums.setdefault(part, len(sums)), times) for part, times in use)
 
 
-def tree_of(plan: Plan, keys: Sequence[Slot], bests: Sequence[Best]) -> Tree | None:
-    """Root the join tree where the groups' keys are; None: no alias and no vertex has them all.
+def trees_of(plan: Plan, keys: Sequence[Slot], bests: Sequence[Best]) -> Iterator[Tree]:
+    """Yield the join tree, rooted where the groups' keys are: of no alias and no vertex, never.
 
     A vertex is the better root: what a message changes there is one group, whatever the fan-out.
     But a best value needs a bag where several values of a vertex are one group.
@@ -197,10 +187,13 @@ def tree_of(plan: Plan, keys: Sequence[Slot], bests: Sequence[Best]) -> Tree | N
         and ({key.position for key in keys} == set(range(len(plan.vertices[vertex].types))))
     )
     if len(at) == 1 and vertex is not None and (is_one_value or not bests):
-        return Tree(plan, None, vertex)
+        yield Tree(plan, None, vertex)
     if not keys and not bests and len(plan.aliases) > 1:
-        return Tree(plan, None, middle(homes_of(plan)))
-    return Tree(plan, min(aliases, default=0)) if len(aliases) < 2 else None
+        yield from (Tree(plan, None, each) for each in by_reach(homes_of(plan)))
+    if len(aliases) < 2:
+        yield Tree(plan, min(aliases, default=0))
+    if not keys:
+        yield from (Tree(plan, each) for each in plan.starts)
 
 
 def slot_of(plan: Plan, value: Expression) -> Slot | None:
@@ -285,114 +278,3 @@ def is_taken(kind: Kind, type: pa.DataType) -> bool:
     if kind in ("value", "square"):
         return type in SUMMED or type in FLOATS or pa.types.is_decimal(type)
     return True
-
-
-class Tree:
-    """The join tree as seen from the root."""
-
-    def __init__(self, plan: Plan, root: int | None, at: int = 0) -> None:
-        self.plan, self.root, self.homes = plan, root, homes_of(plan)
-        self.vertices = 1 + max(vertex for home in self.homes for vertex in home)
-        self.up: dict[int, int] = {}
-        self.top: dict[int, int | None] = {}
-        if root is None:
-            self.hang(None, at)
-        else:
-            for vertex in self.homes[root]:
-                self.hang(root, vertex)
-
-    def hang(self, top: int | None, vertex: int) -> None:
-        """Note what lies below an alias at a vertex."""
-        waiting = [(top, vertex)]
-        while waiting:
-            above, here = waiting.pop()
-            self.top[here] = above
-            for alias, home in enumerate(self.homes):
-                if here in home and alias != above:
-                    self.up[alias] = here
-                    waiting += [(alias, beyond) for beyond in home if beyond != here]
-
-    @property
-    def order(self) -> tuple[int, ...]:
-        """The aliases below the root, each behind all that lie below it."""
-        depth = {alias: len(list(self.above(alias))) for alias in self.up}
-        return tuple(sorted(self.up, key=lambda alias: (-depth[alias], alias)))
-
-    def above(self, alias: int) -> Iterator[int]:
-        """Yield the aliases on the way to the root."""
-        here: int | None = alias
-        while here is not None and here in self.up:
-            here = self.top[self.up[here]]
-            if here is not None:
-                yield here
-
-    def sides(self, vertex: int) -> tuple[int, ...]:
-        """List the aliases that tell a vertex."""
-        return tuple(alias for alias, up in sorted(self.up.items()) if up == vertex)
-
-    def below(self, alias: int) -> tuple[int, ...]:
-        """List the vertices below an alias."""
-        return tuple(each for each in self.homes[alias] if each != self.up.get(alias))
-
-    def within(self, alias: int) -> Iterator[int]:
-        """Yield an alias and all that lie below it."""
-        waiting = [alias]
-        while waiting:
-            here = waiting.pop()
-            yield here
-            waiting += [side for vertex in self.below(here) for side in self.sides(vertex)]
-
-    def parts(self, aliases: Iterable[int], sums: Sequence[Part]) -> dict[Part, int]:
-        """Number what some aliases have of each sum, each part once; the paths come first."""
-        some, found = set(aliases), {PATHS: 0}
-        for part in sums:
-            found.setdefault(cut(part, some), len(found))
-        return found
-
-    def parts_at(self, vertex: int, sums: Sequence[Part]) -> dict[Part, int]:
-        """Number what all the aliases below a vertex have of each sum."""
-        if self.top[vertex] is None:
-            return {part: at for at, part in enumerate(sums)}
-        return self.parts((a for side in self.sides(vertex) for a in self.within(side)), sums)
-
-    def tell(self, alias: int, sums: Sequence[Part]) -> Tell:
-        """Return what an alias tells."""
-        parts = self.parts(self.within(alias), sums)
-        if alias == self.root:
-            parts = {part: at for at, part in enumerate(sums)}
-        below = [
-            (self.parts_at(vertex, sums), {a for s in self.sides(vertex) for a in self.within(s)})
-            for vertex in self.below(alias)
-        ]
-        return Tell(
-            self.up.get(alias),
-            tuple(parts),
-            tuple(cut(part, {alias}) for part in parts),
-            tuple(tuple(known[cut(part, some)] for known, some in below) for part in parts),
-        )
-
-    def meet(self, vertex: int, sums: Sequence[Part]) -> Meet:
-        """Return what a vertex is told."""
-        parts, sides = self.parts_at(vertex, sums), self.sides(vertex)
-        known = [(self.parts(self.within(side), sums), set(self.within(side))) for side in sides]
-        told = tuple(tuple(of[cut(part, some)] for of, some in known) for part in parts)
-        return Meet(self.top[vertex], tuple(parts), sides, told)
-
-
-def cut(part: Part, aliases: set[int]) -> Part:
-    """Cut a part down to the terms of some aliases."""
-    return tuple(term for term in part if term.slot.alias in aliases)
-
-
-def middle(homes: Sequence[tuple[int, ...]]) -> int:
-    """Choose the vertex from which the farthest alias is nearest."""
-
-    def reach(vertex: int) -> int:
-        steps, seen, front = 0, {vertex}, {vertex}
-        while front:
-            met = {each for home in homes if front & set(home) for each in home}
-            front, steps = met - seen, steps + 1
-            seen |= met
-        return steps
-
-    return min(range(1 + max(each for home in homes for each in home)), key=reach)

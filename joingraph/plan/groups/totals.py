@@ -28,6 +28,8 @@ def told_totals(plan: Plan, definition: Definition) -> ToldTotals | None:
     """Return how a view's totals travel; None: it has no deltas, or they need the joined rows."""
     grouping = definition.grouping
     assert grouping is not None, "a view that groups"
+    if not plan.is_inner:
+        return None
     try:
         columns = delta_columns(definition)
     except ViewError:

@@ -64,7 +64,8 @@ class GroupSizes:
             return 1
         if self.messages.root is None:
             return int(self.memory.vertex(self.messages.root_vertex)[f.V_LIVE]) + keys
-        return keys + (0 if self.made is None else int(self.made.state[f.V_LIVE]))
+        of_nulls = int(self.messages.missing is not None)
+        return keys + of_nulls + (0 if self.made is None else int(self.made.state[f.V_LIVE]))
 
     def of_groups(self, groups: int) -> int:
         """Return what so many groups take, in a table that does not shrink."""

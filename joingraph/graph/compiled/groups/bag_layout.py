@@ -24,7 +24,8 @@ from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups.bag_nodes import DOWN, NULLS_FIRST, NUMBER, TEXT
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.plan.groups.bags import Bag, Kept
-from joingraph.plan.groups.messages import Best, Part, product
+from joingraph.plan.groups.messages import Best, product
+from joingraph.plan.groups.rooted import Part
 from joingraph.plan.model import Slot
 
 ZEROS = {pa.float32(): f.NEGATIVE_ZERO_32, pa.float64(): f.NEGATIVE_ZERO_64}
@@ -87,10 +88,12 @@ def in_order(column: Kept, words: Sequence[Any]) -> list[Any]:
     return [*words] if column.order == "none" else [*reversed(words)]
 
 
-def words_back(column: Kept, known: Sequence[Change], words: Sequence[Words]) -> list[Words]:
+def words_back(
+    column: Kept, known: Sequence[Change], words: Sequence[Words], *, nullable: bool
+) -> list[Words]:
     """Return the words of a value as columns have them, from those in bags."""
     found = [change.undone(word) for word, change in zip(words, known, strict=True)]
-    if not column.skips_null and column.slot.vertex is None:
+    if not column.skips_null and nullable:
         leading = -1 if column.order == "none" else 0
         is_null = words[leading] == known[leading].null
         found = [np.where(is_null, f.NULL_WORD, each) for each in found]
@@ -104,6 +107,7 @@ class BagLayout:
     bag: Bag
     number: int  # of the view's bags
     places: Places
+    is_nullable: Callable[[Slot], bool]
 
     @cached_property
     def parts(self) -> list[list[int]]:
@@ -114,7 +118,7 @@ class BagLayout:
         """Describe the words of a value; the high one of two decides first."""
         places = self.places(column.slot)
         _, last = places[-1]
-        test = last if column.slot.vertex is None else -1
+        test = last if self.is_nullable(column.slot) else -1
         zero = ZEROS.get(column.type, 0) if column.is_one_zero else 0
         for (source, word), change in zip(in_order(column, places), changes(column), strict=True):
             row = [source, word, test, int(column.skips_null)]
@@ -152,7 +156,7 @@ class BagLayout:
         found = list[int]()
         for argument, kind in monomial:
             column, start = self.bag.columns[argument], self.starts[argument]
-            is_wide, nullable = words_of(column.type) > 1, int(column.slot.vertex is None)
+            is_wide, nullable = words_of(column.type) > 1, int(self.is_nullable(column.slot))
             taken, word = {"known": f.KNOWN, "true": f.TRUE}.get(kind, f.VALUE), start
             if taken == f.VALUE and is_wide:
                 taken = f.WIDE_VALUE

@@ -8,6 +8,7 @@ record   | key words | sums | serial number of its note | rows that have its num
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,11 +20,16 @@ from joingraph.graph.compiled.groups.bag_layout import BagLayout, kept_of
 from joingraph.graph.compiled.groups.bag_nodes import NUMBER, entry_words
 from joingraph.graph.compiled.groups.windows import Windows
 from joingraph.graph.compiled.layout import Layout, slot_words
+from joingraph.graph.compiled.values.words import numbers
 from joingraph.plan.groups.bags import Bag
-from joingraph.plan.groups.messages import PATHS, Best, Messages, Part
+from joingraph.plan.groups.messages import Best, Messages
+from joingraph.plan.groups.rooted import PATHS, Part, Term
 from joingraph.plan.model import Plan, Slot
 
+MOST_CLIMBED = 12  # aliases; CPython takes 20 nested blocks
 BEST_WORDS = 2  # of a best value: whether there is one, and its word
+# The words that are a term's 1, of a word that stands for TRUE, or of a float.
+EQUALS = {"true": 1.0, "nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 FLOATS = {pa.float32().id: f.FLOAT_32, pa.float64().id: f.FLOAT_64}
 
 
@@ -65,7 +71,11 @@ class GroupLayout:
     @cached_property
     def bags(self) -> list[BagLayout]:
         """The layouts of the bags."""
-        return [BagLayout(bag, at, self.places) for at, bag in enumerate(self.messages.bags)]
+        return [self.bag(bag, at) for at, bag in enumerate(self.messages.bags)]
+
+    def bag(self, bag: Bag, number: int) -> BagLayout:
+        """Return the layout of a bag."""
+        return BagLayout(bag, number, self.places, self.plan.is_nullable)
 
     def told_words(self, alias: int) -> int:
         """Return the words of what an alias tells: its sums, then the best values beyond it."""
@@ -79,7 +89,7 @@ class GroupLayout:
 
     def best_row(self, best: Best) -> BagLayout:
         """Return the layout of the bags of a best value: the least of their words is the best."""
-        return BagLayout(Bag("best", (kept_of(best),), best.condition), 0, self.places)
+        return self.bag(Bag("best", (kept_of(best),), best.condition), 0)
 
     @cached_property
     def orders_texts(self) -> bool:
@@ -142,8 +152,13 @@ class GroupLayout:
 
     @property
     def is_written(self) -> bool:
-        """True if the view has kernels of its own: changes of sums alone travel and are kept."""
-        return self.is_linear and not self.messages.bags
+        """True if the view has kernels of its own: changes of sums alone travel and are kept.
+
+        They have a loop for each alias on the way to the groups; among modes, for any number.
+        """
+        is_short = self.plan.is_inner or self.messages.highest <= MOST_CLIMBED
+        is_short &= self.messages.missing is None
+        return self.is_linear and not self.messages.bags and is_short
 
     @cached_property
     def keys(self) -> list[tuple[int, int, int]]:
@@ -184,3 +199,14 @@ class GroupLayout:
     def places(self, slot: Slot) -> list[tuple[int, int]]:
         """Say where a path has the words of a slot: source and word."""
         return slot_words(self.plan, len(self.layout.vertices), self.layout.aliases, slot)
+
+
+def equal_word(term: Term) -> int:
+    """Return the word of the one value of which a term is 1."""
+    (word,) = numbers(pa.array([EQUALS[term.kind]]).cast(term.type))[0].tolist()
+    return int(word)
+
+
+def tell_word(alias: int, word: int) -> int:
+    """Return where a word of an alias' description lies."""
+    return f.GROUPS_WORDS + alias * f.TELL_WORDS + word

@@ -9,7 +9,6 @@ All follows from the rows that are joined: it is made anew whenever that is simp
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -28,18 +27,15 @@ from joingraph.graph.compiled.groups.bag_nodes import (
     most_nodes,
     tree_words,
 )
-from joingraph.graph.compiled.groups.group_layout import BEST_WORDS, GroupLayout
-from joingraph.graph.compiled.memory.leases import leased
+from joingraph.graph.compiled.groups.group_layout import BEST_WORDS, EQUALS, GroupLayout, equal_word
+from joingraph.graph.compiled.memory.leases import copies
 from joingraph.graph.compiled.memory.reserved import Words, reserve
 from joingraph.graph.compiled.memory.state import HEAP_WORDS, RECORD_WORDS, GraphMemory
 from joingraph.graph.compiled.memory.tables import Bytes, RecordTable, grown, slots_of
-from joingraph.graph.compiled.values.words import numbers
 from joingraph.graph.compiled.vertex_table import INDEX_WORDS
-from joingraph.plan.groups.messages import Term
+from joingraph.plan.groups.rooted import Term
 
 NOTES = 1 << 16  # after which a block is taken, between two base diffs
-# The words that are a term's 1, of a word that stands for TRUE, or of a float.
-EQUALS = {"true": 1.0, "nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 # Columns that lie so far apart that their low addresses differ.
 ALIASING_BYTES, COLUMN_OFFSET = 1 << 12, 9 << 6
 OWN_REGIONS = 4  # records, index, notes, groups that may be empty; then a block each kept side
@@ -130,7 +126,7 @@ class GroupMemory(RecordTable):
         """Bound how many groups there are while the next ops are carried out."""
         root = self.messages.root
         if root is not None:
-            return int(self.memory.alias(root)[f.A_ROWS]) + ops + 1
+            return int(self.memory.alias(root)[f.A_ROWS]) + ops + 2  # one may be of NULLs
         return int(self.memory.vertex(self.messages.root_vertex)[f.V_NEXT]) + ops + 1
 
     def needed(self, ops: int) -> list[int]:
@@ -217,14 +213,6 @@ class GroupMemory(RecordTable):
         return sum(size for _, size in self.used())
 
 
-def copies(columns: Sequence[Words]) -> list[Words]:
-    """Return copies of columns of one length, in memory that is used again."""
-    found = leased((len(columns), len(columns[0])))
-    for copy, column in zip(found, columns, strict=True):
-        copy[:] = column
-    return [*found]
-
-
 class Description:
     """The words that tell kernels who tells whom, for a place where they will lie."""
 
@@ -257,11 +245,23 @@ class Description:
             fields[f.G_BEST_TELL] = self.tell_at(self.messages.root)
         else:
             fields[f.G_BEST_MEET] = self.meet_at(self.messages.root_vertex)
-        self.fill(base, fields)
+        self.fill(base, fields | self.missing())
         for number in range(len(tells)):
             self.describe_tell(number)
         for number in range(len(meets)):
             self.describe_meet(number)
+
+    def missing(self) -> dict[int, int]:
+        """Describe the group of NULLs, if the root may be missing."""
+        if self.messages.missing is None:
+            return {}
+        side = self.messages.whole_side
+        return {
+            f.G_MISSING: self.meet_at(self.messages.missing),
+            f.G_MISSING_PARTS: self.add(self.messages.missing_parts),
+            f.G_MISSING_VECTOR: self.add([0] * sum(self.at.sizes)),
+            f.G_WHOLE_SIDE: 0 if side is None else self.tell_at(side),
+        }
 
     def add(self, words: Iterable[int]) -> int:
         """Add some words; gives where they lie."""
@@ -303,6 +303,7 @@ class Description:
             ),
             f.N_OLD: self.add([0] * (BEST_WORDS * len(self.messages.carried[number]))),
             f.N_NUMBERED: int(memory.layout.aliases[number].is_numbered),
+            f.N_MODE: f.MODES[told.mode],
             f.N_LINK: next((at for at, link in enumerate(links) if link.vertex == told.up), 0),
             f.N_MEET: 0 if told.up is None else self.meet_at(told.up),
             f.N_OWN: self.add(ends),
@@ -327,13 +328,12 @@ class Description:
             kind = f.REAL if term.type == pa.float32() else f.DOUBLE
             operand = self.at.windows.window(term).low
         source, word = places[-1 if term.kind == "known" else 0]
-        return [kind, source, word, int(term.slot.vertex is None), operand]
+        return [kind, source, word, int(self.at.plan.is_nullable(term.slot)), operand]
 
     def best(self, alias: int, number: int) -> list[int]:
         """Describe a best value that an alias tells: of its own rows, or of an alias below."""
         best, messages = self.messages.bests[number], self.messages
-        tree = self.at.trees.index((alias, number))
-        address = self.base + 8 * (self.at.first_tree + tree * TREE_WORDS)
+        address = self.tree_at(self.at.trees.index((alias, number)))
         if best.slot.alias == alias:
             return [address, number, 1, self.row(self.at.best_row(best)), 0, 0]
         below = (vertex for vertex, meet in enumerate(messages.meets) if meet.top == alias)
@@ -392,9 +392,3 @@ class Description:
         """Write the fields of a description."""
         for field, word in fields.items():
             self.words[(address - self.base) // 8 + field] = word
-
-
-def equal_word(term: Term) -> int:
-    """Return the word of the one value of which a term is 1."""
-    (word,) = numbers(pa.array([EQUALS[term.kind]]).cast(term.type))[0].tolist()
-    return int(word)

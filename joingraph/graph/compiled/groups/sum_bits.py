@@ -17,7 +17,8 @@ from joingraph.graph.compiled.groups.windows import Window, Windows, window_of
 from joingraph.graph.compiled.layout import row_places
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.memory.state import GraphMemory
-from joingraph.plan.groups.messages import Messages, Part, Term
+from joingraph.plan.groups.messages import Messages
+from joingraph.plan.groups.rooted import Part, Term
 from joingraph.plan.model import Plan
 
 
@@ -84,6 +85,8 @@ class SumBits:
             starts = int(self.memory.vertex(self.messages.root_vertex)[f.V_LIVE])
         else:
             starts = int(self.memory.alias(root)[f.A_ROWS])
+        if self.messages.missing is not None:
+            starts += int(self.memory.vertex(self.messages.missing)[f.V_LIVE])
         lists = sum((length + more).bit_length() for length in self.longest.values())
         return (starts + ops).bit_length() + lists
 

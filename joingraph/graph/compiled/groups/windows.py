@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.memory.reserved import Words
-from joingraph.plan.groups.messages import Part, Term
+from joingraph.plan.groups.rooted import Part, Term
 
 LOWEST, HIGHEST = -1074, 1024  # of a double
 WORD_BITS, FEWEST_WORDS = 64, 2

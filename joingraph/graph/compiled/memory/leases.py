@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import math
 import weakref
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -63,3 +64,11 @@ def leased(shape: tuple[int, int]) -> Words:
     kept = max(FEWEST_KEPT, KEPT_WORDS // size)
     stretches = pools.setdefault(size, Stretches(size, kept))
     return stretches.lend(stretches.take())[:words].reshape(shape)
+
+
+def copies(columns: Sequence[Words]) -> list[Words]:
+    """Return copies of columns of one length, in memory that is used again."""
+    found = leased((len(columns), len(columns[0])))
+    for copy, column in zip(found, columns, strict=True):
+        copy[:] = column
+    return [*found]

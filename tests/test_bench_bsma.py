@@ -122,3 +122,11 @@ def test_a_view_in_sql_is_not_asked_of_rivals(folder: Path) -> None:
         find_join("bsma_q4")
     with pytest.raises(JoinGraphError, match="holds 300 posts, 20000 were asked for"):
         prepare("bsma_q4", folder, SIZES["small"])
+
+
+def test_a_left_join_that_counts_ends_as_duckdb_answers_it(tmp_path: Path) -> None:
+    prepare("q3agg_left", tmp_path, SIZES["tiny"])
+    found = run(Spec("q3agg_left", "each", "compiled", "auto", str(tmp_path), 50))
+    wanted = answer("q3agg_left", tmp_path)
+    assert found.view_checksum == str(tally(wanted).checksum)
+    assert len(wanted) > 5

@@ -41,6 +41,7 @@ LONG = 20  # so many times the diffs of the other workloads: more than a process
 KINDS = ("IPT", "DPT", "IJT", "DJT")  # insert or delete of a projected tuple or a join tuple
 CHANGES = ("deletes", "updates")  # of a chain, beside its inserts
 QUERIES = ("q1", "q2", "q3", "q1agg", "q2agg", "q3agg")  # those that have the kinds
+LEFT = {"q3agg_left": views.LeftView(views.counted(views.q3()))}
 FIRST_KIND_ID = 3 * 10**8
 OPERATIONS = {INSERT: "insert", DELETE: "delete", UPDATE_PRE: "update"}
 
@@ -285,6 +286,8 @@ def _all() -> Iterator[Workload]:
     long = {f"q2_long/{table}": table for table in ("tweet", "retweet")}
     yield Workload("q2_long", views.q2(), partial(_read_inserts, sources=long))
     yield Workload("churn", views.q3(), _read_churn)
+    for name, left in LEFT.items():
+        yield Workload(name, left, _read_last)
     for name, query in bsma.QUERIES.items():
         yield Workload(name, query, _read_bsma)
     yield from _outer()
@@ -307,6 +310,6 @@ def _outer() -> Iterator[Workload]:
         yield Workload(name, query, _read_last)
 
 
-ANSWERED = tuple(bsma.QUERIES)  # compared with DuckDB's answer (answers.py): no rival has them
+ANSWERED = (*LEFT, *bsma.QUERIES)  # compared with DuckDB's answer (answers.py): no rival has them
 WORKLOADS: Mapping[str, Workload] = {workload.name: workload for workload in _all()}
 OUTER = tuple(each.name for each in _outer())  # outer joins, what asks for rows, and beside them

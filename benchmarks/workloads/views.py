@@ -139,6 +139,37 @@ class JoinView:
         return View(self.sql(), tables={table: declaration(table) for table in self.tables})
 
 
+@dataclass(frozen=True)
+class LeftView:
+    """A view that counts, whose last alias may be missing: it is joined by LEFT JOIN."""
+
+    inner: JoinView
+
+    @property
+    def keys(self) -> int | None:
+        """The number of columns that the view groups by, which come first."""
+        return self.inner.keys
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The base tables."""
+        return self.inner.tables
+
+    def sql(self) -> str:
+        """Write the view as a SELECT; each alias is joined to one before it by one equality."""
+        (first, *others), on = self.inner.aliases.items(), self.inner.equalities
+        joins = [f"JOIN {table} {alias} ON" for alias, table in others]
+        joins[-1] = f"LEFT {joins[-1]}"
+        joined = " ".join(f"{join} {each}" for join, each in zip(joins, on, strict=True))
+        select = ", ".join(f"{alias}.{name} AS {alias}_{name}" for alias, name in self.inner.output)
+        groups = f"GROUP BY {', '.join(self.inner.columns)}"
+        return f"SELECT {select}, COUNT(*) AS n FROM {first[1]} {first[0]} {joined} {groups}"
+
+    def declared(self) -> View:
+        """Make the view, its tables with their keys."""
+        return View(self.sql(), tables={table: declaration(table) for table in self.tables})
+
+
 def declaration(table: str) -> str:
     """Write a table's CREATE TABLE text."""
     columns = ", ".join(f"{name} BIGINT" for name in TABLES[table])

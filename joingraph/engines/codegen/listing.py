@@ -37,7 +37,7 @@ from joingraph.graph.compiled.fields import (
     TELL_WORDS,
 )
 from joingraph.graph.compiled.groups.group_layout import GroupLayout, tell_word
-from joingraph.plan.groups.messages import Part
+from joingraph.plan.groups.rooted import Part
 
 
 def write_listing(groups: GroupLayout, lookahead: int, alias: int) -> str:

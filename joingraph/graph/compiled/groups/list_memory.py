@@ -21,9 +21,8 @@ from joingraph.graph.compiled.groups.group_memory import (
     ALIASING_BYTES,
     OWN_REGIONS,
     GroupMemory,
-    copies,
 )
-from joingraph.graph.compiled.memory.leases import FEWEST_WORDS, MOST_WORDS, leased
+from joingraph.graph.compiled.memory.leases import FEWEST_WORDS, MOST_WORDS, copies, leased
 from joingraph.graph.compiled.memory.path_blocks import Paths
 from joingraph.graph.compiled.memory.reserved import Words, address_of
 from joingraph.graph.compiled.memory.state import GraphMemory

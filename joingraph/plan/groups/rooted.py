@@ -117,6 +117,8 @@ class Tree:
     @property
     def optional(self) -> list[int]:
         """List the vertices above which a row may be missing."""
+        if self.plan.is_inner:
+            return []
         tops = [(at, top) for at, top in self.top.items() if top is not None]
         return [at for at, top in tops if self.plan.mode(top, at) != "req"]
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 
 import joingraph as jg
-from joingraph.engines.codegen import modes, paths, telling
+from joingraph.engines.codegen import paths, sums, telling
 from joingraph.generators.compiled.groups import group_table
 from joingraph.graph.compiled import live_flags
 from joingraph.graph.compiled.groups import group_memory
@@ -63,20 +63,16 @@ FAULTS = (
     Fault("no row of NULLs is there at first", messages,
           "        if is_without(top, meet, record):", "        if False:"),
     Fault("sums of what is missing are not 0", told, "sign if pick >= 0 else 0", "sign"),
-    Fault("who has a row beyond is missing", rooted, "here if is_root and is_live and",
-          "here if is_root and"),
     Fault("rows around a flip are told, too", live_flags, "ld(st, f.GROUPS) == 0 and", "True and"),
-    Fault("a kernel knows no row of NULLs", modes, 'f"({paths.low} + {is_none})"', "paths.low"),
-    Fault("a kernel counts what it asks for", modes, '"semi": f"(1 - {is_none})"',
-          '"semi": paths.low'),
-    Fault("a kernel keeps the row of NULLs", modes, "f'{paths.low} + flip'", "paths.low"),
-    Fault("a kernel turns no sign", modes, "'anti': 'flip'", "'anti': '-flip'"),
-    Fault("a kernel stops at sums alone", modes,
+    Fault("a kernel knows no row of NULLs", sums, 'f"({found.low} + {is_none})"', "found.low"),
+    Fault("a kernel turns no sign", sums, "'anti': 'flip'", "'anti': '-flip'"),
+    Fault("a kernel stops at sums alone", sums,
           "if side != teller and tells[side].mode", "if tells[side].mode"),
-    Fault("a kernel stops at rows of NULLs", modes, ' and tells[side].mode != "opt"', ""),
+    Fault("a kernel stops at rows of NULLs", sums, ' and tells[side].mode != "opt"', ""),
     Fault("a kernel takes a row that goes for one that stays", telling,
-          'now += f" + ({change[0].low} >> 63)"', "pass"),
-    Fault("a kernel takes what is not there for what is", paths, 'ANTI: "!="', 'ANTI: "=="'),
+          'f" + ({change[0].low} >> 63)"', '""'),
+    Fault("a kernel takes what is not there for what is", paths,
+          "{'!=' if seat.mode == ANTI else '=='}", "=="),
 )  # fmt: skip
 
 

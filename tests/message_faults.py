@@ -22,7 +22,13 @@ import joingraph as jg
 from joingraph.engines.compiled.groups.grouped import CompiledGroups
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups import bag_tree, group_memory
-from joingraph.maintainers.compiled import bag_rows, best_values, groups, messages, told
+from joingraph.maintainers.compiled.groups import (
+    bag_rows,
+    best_values,
+    group_table,
+    messages,
+    told,
+)
 from joingraph.plan.groups import messages as plan
 from joingraph.plan.groups import rooted
 from tests.test_groups import TABLES
@@ -74,29 +80,29 @@ FAULTS = (
     Fault("rows are not numbered anew", messages,
           "count_row(st, ad) if ld(told, f.N_NUMBERED) else 0", "0"),
     Fault("no group without GROUP BY", messages, "f.V_KEY) == 0:", "f.V_KEY) < 0:"),
-    Fault("sums are added before they are noted", groups,
+    Fault("sums are added before they are noted", group_table,
           "    note = 0 if quiet else noted(st, gd, record, states)\n"
           "    add_sums(states, vector, ld(gd, f.G_SIZES), ld(gd, f.G_PARTS))\n",
           "    add_sums(states, vector, ld(gd, f.G_SIZES), ld(gd, f.G_PARTS))\n"
           "    note = 0 if quiet else noted(st, gd, record, states)\n"),
-    Fault("notes have one serial number", groups, "sto(gd, f.G_SERIAL, following + 1)", "pass"),
-    Fault("the first note is written anew", groups, "serial >= ld(gd, f.G_FIRST)",
+    Fault("notes have one serial number", group_table, "sto(gd, f.G_SERIAL, following + 1)", "pass"),
+    Fault("the first note is written anew", group_table, "serial >= ld(gd, f.G_FIRST)",
           "serial > ld(gd, f.G_FIRST)"),
-    Fault("a group with rows is freed", groups, "is_empty = ld(rows, 0) == 0 and is_zero",
+    Fault("a group with rows is freed", group_table, "is_empty = ld(rows, 0) == 0 and is_zero",
           "is_empty = is_zero"),
-    Fault("a group with paths is freed", groups,
+    Fault("a group with paths is freed", group_table,
           "is_empty = ld(rows, 0) == 0 and is_zero(states, ld(ld(gd, f.G_SIZES), 1))",
           "is_empty = ld(rows, 0) == 0"),
-    Fault("no group is freed", groups, "if is_empty and", "if False and"),
-    Fault("a group is listed for good", groups, "ld(rows, 0) & ~f.LISTED", "ld(rows, 0)"),
-    Fault("groups stay listed", groups, "sto(gd, f.G_EMPTY_COUNT, 0)", "pass"),
-    Fault("rows of a group only come", groups, "ld(rows, 0) + weight", "ld(rows, 0) + 1"),
-    Fault("a moved row is numbered at the end", groups,
+    Fault("no group is freed", group_table, "if is_empty and", "if False and"),
+    Fault("a group is listed for good", group_table, "ld(rows, 0) & ~f.LISTED", "ld(rows, 0)"),
+    Fault("groups stay listed", group_table, "sto(gd, f.G_EMPTY_COUNT, 0)", "pass"),
+    Fault("rows of a group only come", group_table, "ld(rows, 0) + weight", "ld(rows, 0) + 1"),
+    Fault("a moved row is numbered at the end", group_table,
           "at = ld(op, f.O_PLACE) if is_move else", "at ="),
-    Fault("a base diff goes on in the next batch", groups, "sto(gd, f.G_DIFF, -1)", "pass"),
-    Fault("both zeros are two groups", groups, "value == f.NEGATIVE_ZERO_64", "False"),
-    Fault("high words are not added", groups, "ld(vector + place, 1))", "0)"),
-    Fault("best values of groups are not kept up", groups, "if ld(gd, f.G_BESTS):", "if False:"),
+    Fault("a base diff goes on in the next batch", group_table, "sto(gd, f.G_DIFF, -1)", "pass"),
+    Fault("both zeros are two groups", group_table, "value == f.NEGATIVE_ZERO_64", "False"),
+    Fault("high words are not added", group_table, "ld(vector + place, 1))", "0)"),
+    Fault("best values of groups are not kept up", group_table, "if ld(gd, f.G_BESTS):", "if False:"),
     Fault("MIN takes NULL", best_values, "        if ld(value, 0):", "        if True:"),
     Fault("a value that moves stays", best_values, "and ld(best, f.C_TELL) == via", "and False"),
     Fault("a row that comes was there", best_values, "was, now = flip <= 0 and", "was, now ="),

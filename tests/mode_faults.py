@@ -13,11 +13,12 @@ from collections.abc import Callable
 from functools import partial
 
 import joingraph as jg
-from joingraph.engines.codegen import paths, sums, telling
+from joingraph.engines.codegen import paths
+from joingraph.engines.codegen.groups import sums, telling
 from joingraph.generators.compiled.groups import group_table
 from joingraph.graph.compiled import live_flags
 from joingraph.graph.compiled.groups import group_memory
-from joingraph.maintainers.compiled import messages, told
+from joingraph.maintainers.compiled.groups import messages, told
 from joingraph.plan.groups import rooted
 from tests.message_faults import main
 from tests.message_modes import MISSING, SOURCES, agrees

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import joingraph as jg
-from joingraph.engines.compiled.outer import OuterEngine
+from joingraph.engines.compiled.outer.engine import OuterEngine
 from joingraph.graph.compiled.values.columns import OTHER_NULL
 
 TEXTS = {n: f"CREATE TABLE {n} (k VARCHAR, x VARCHAR)" for n in "ab"}

@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 
 from joingraph.engines import plain
-from joingraph.engines.compiled import pairs as paired
+from joingraph.engines.compiled.outer import pairs as paired
 from joingraph.generators import diffs
 from joingraph.generators.reads import reading
 from joingraph.graph import join_graph

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import joingraph as jg
-from joingraph.engines.compiled.pairs import PairedEngine
+from joingraph.engines.compiled.outer.pairs import PairedEngine
 from joingraph.engines.plain import ReferenceEngine
 from tests import ENGINES
 from tests.outer import Feed, Row, fold, rows_of, view_of

@@ -77,9 +77,9 @@ def of_rows(view: View, engine: str, lookahead: str, key_index: Sequence[str]) -
     elif view.plan.is_inner:
         made = compiled("engine").CompiledEngine(view.plan, lookahead, key_index)
     elif view.plan.pairs:
-        made = compiled("pairs").PairedEngine(view.plan, key_index)
+        made = compiled("outer.pairs").PairedEngine(view.plan, key_index)
     else:
-        made = compiled("outer").OuterEngine(view.plan, lookahead, key_index)
+        made = compiled("outer.engine").OuterEngine(view.plan, lookahead, key_index)
     return made
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import joingraph as jg
 from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.engines.compiled.mirror import plain_copy
-from joingraph.engines.compiled.outer import OuterEngine
+from joingraph.engines.compiled.outer.engine import OuterEngine
 from joingraph.engines.plain import ReferenceEngine
 from joingraph.expressions.tree import Call, Column, Expression, Literal
 from joingraph.expressions.words import Word, from_words

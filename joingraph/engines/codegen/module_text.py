@@ -102,9 +102,9 @@ from joingraph.graph.compiled.machine.eight import (
     run8,
 )
 from joingraph.graph.compiled.machine.kernel import add128, multiply_high, sto8
-from joingraph.maintainers.compiled.groups import group_of, list_empty, number_row
-from joingraph.maintainers.compiled.long_sums import wide_double, wide_real
-from joingraph.maintainers.compiled.messages import begin_diff
+from joingraph.maintainers.compiled.groups.group_table import group_of, list_empty, number_row
+from joingraph.maintainers.compiled.groups.long_sums import wide_double, wide_real
+from joingraph.maintainers.compiled.groups.messages import begin_diff
 """
 IMPORTS_OF_LISTS = """from joingraph.graph.compiled.entries import own_source
 from joingraph.graph.compiled.fields import (
@@ -114,7 +114,7 @@ from joingraph.graph.compiled.fields import (
     OP_COUNT,
 )
 from joingraph.graph.compiled.machine.kernel import add128, multiply_high
-from joingraph.maintainers.compiled.change_lists import (
+from joingraph.maintainers.compiled.groups.change_lists import (
     begin_change,
     gather,
     list_gathered,

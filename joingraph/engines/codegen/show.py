@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from joingraph.engines.codegen.groups.telling import write_telling, write_telling_inserts
 from joingraph.engines.codegen.kernels import (
     KERNELS,
     has_around,
@@ -11,7 +12,6 @@ from joingraph.engines.codegen.kernels import (
     write_ahead,
     write_around,
 )
-from joingraph.engines.codegen.telling import write_telling, write_telling_inserts
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups.group_layout import GroupLayout
 from joingraph.graph.compiled.layout import lay_out

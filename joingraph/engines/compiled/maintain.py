@@ -31,7 +31,8 @@ from joingraph.graph.compiled.prefetch import (
     prefetch_far,
     prefetch_near,
 )
-from joingraph.maintainers.compiled.change_lists import tell_change
+from joingraph.maintainers.compiled.groups.change_lists import tell_change
+from joingraph.maintainers.compiled.groups.messages import tell
 from joingraph.maintainers.compiled.link import (
     find_again,
     find_values,
@@ -39,7 +40,6 @@ from joingraph.maintainers.compiled.link import (
     put_values,
     unlink_row,
 )
-from joingraph.maintainers.compiled.messages import tell
 
 MOST_INSERTS = 1 << 10  # carried out together: a block may be full long before the ops end
 

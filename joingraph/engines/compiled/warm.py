@@ -26,7 +26,7 @@ from joingraph.generators.compiled.groups.folded_groups import interleave
 from joingraph.graph.compiled.machine.kernel import SHARED
 from joingraph.graph.compiled.machine.stamps import stamp_of
 from joingraph.graph.compiled.memory.reserved import INTERPRETED
-from joingraph.maintainers.compiled.groups import note_now
+from joingraph.maintainers.compiled.groups.group_table import note_now
 from joingraph.plan.groups.joined_rows import plan_of_joined
 from joingraph.plan.groups.messages import messages_of
 from joingraph.plan.groups.totals import told_totals

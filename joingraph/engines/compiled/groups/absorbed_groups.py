@@ -32,9 +32,9 @@ from joingraph.graph.compiled.ops import ops_alike
 from joingraph.graph.compiled.values import string_pool
 from joingraph.graph.compiled.values.columns import rows_of_words
 from joingraph.graph.compiled.values.string_pool import Interner
-from joingraph.maintainers.compiled.absorb import absorb
-from joingraph.maintainers.compiled.groups import end_batch
-from joingraph.maintainers.compiled.messages import make_groups
+from joingraph.maintainers.compiled.groups.absorb import absorb
+from joingraph.maintainers.compiled.groups.group_table import end_batch
+from joingraph.maintainers.compiled.groups.messages import make_groups
 from joingraph.plan.groups.joined_rows import JoinedPlan
 from joingraph.sql.definition import Definition
 from joingraph.view_diffs.view_diff import META, DiffRows, Fold, signed_counts

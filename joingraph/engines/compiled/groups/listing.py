@@ -1,6 +1,6 @@
 """Keeps no groups, but what vertices are told: a batch makes deltas without any group.
 
-    ops -> run: link or unlink a row, tell of it (maintainers/compiled/change_lists.py)
+    ops -> run: link or unlink a row, tell of it (maintainers/compiled/groups/change_lists.py)
         -> changes, and the keys of the groups they go to -> deltas, or factorised ones
 
 Where sums may be too wide, deltas are those of joined rows.
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from joingraph.common.errors import CorruptGraph
+from joingraph.engines.codegen.groups.listing import write_listing, write_listing_inserts
 from joingraph.engines.codegen.install import Write
 from joingraph.engines.codegen.kernels import write_ahead
-from joingraph.engines.codegen.listing import write_listing, write_listing_inserts
 from joingraph.engines.compiled.batches import Run
 from joingraph.engines.compiled.groups.absorbing import AbsorbingEngine
 from joingraph.engines.compiled.groups.telling import TellingEngine, TooWideError
@@ -33,7 +33,7 @@ from joingraph.graph.compiled.layout import Layout, lay_out
 from joingraph.graph.compiled.memory.path_blocks import Paths
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.memory.state import GraphMemory
-from joingraph.maintainers.compiled.messages import make_groups
+from joingraph.maintainers.compiled.groups.messages import make_groups
 from joingraph.plan.groups.joined_rows import JoinedPlan
 from joingraph.plan.groups.messages import Messages, Read
 from joingraph.plan.keys.distinct import is_listed_once

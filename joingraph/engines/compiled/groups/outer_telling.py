@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from joingraph.engines.compiled.groups.telling import TellingEngine
-from joingraph.engines.compiled.outer import OuterEngine
+from joingraph.engines.compiled.outer.engine import OuterEngine
 from joingraph.plan.groups.messages import Messages
 from joingraph.plan.model import Plan
 from joingraph.sql.definition import Definition

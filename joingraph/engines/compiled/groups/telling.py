@@ -1,6 +1,6 @@
 """Groups kept by messages: the engine of joined rows tells of every row that changes.
 
-    ops -> run: link or unlink a row, tell of it (maintainers/compiled/messages.py)
+    ops -> run: link or unlink a row, tell of it (maintainers/compiled/groups/messages.py)
         -> notes of the groups that a base diff touched -> rows of the view diff
 
 No joined row is made. Groups follow from the rows: what cannot be kept up is made anew of them.
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from joingraph.common.errors import LimitError
+from joingraph.engines.codegen.groups.telling import write_telling, write_telling_inserts
 from joingraph.engines.codegen.install import Plugs, Write
 from joingraph.engines.codegen.kernels import write_ahead
-from joingraph.engines.codegen.telling import write_telling, write_telling_inserts
 from joingraph.engines.compiled.batches import MODES, Run, Work
 from joingraph.engines.compiled.engine import CompiledEngine
 from joingraph.engines.compiled.sizes.group_limit import GroupRoom
@@ -39,8 +39,8 @@ from joingraph.graph.compiled.layout import Layout, lay_out
 from joingraph.graph.compiled.memory.path_blocks import Paths
 from joingraph.graph.compiled.memory.reserved import Words, lent
 from joingraph.graph.compiled.op_rows import came, rows_of
-from joingraph.maintainers.compiled.groups import end_batch, note_now
-from joingraph.maintainers.compiled.messages import make_groups
+from joingraph.maintainers.compiled.groups.group_table import end_batch, note_now
+from joingraph.maintainers.compiled.groups.messages import make_groups
 from joingraph.plan.groups.bags import share_bits
 from joingraph.plan.groups.messages import Messages
 from joingraph.plan.model import Plan

@@ -11,7 +11,7 @@
             group = table + ld(b0 + s0, at_0) * 32
             sto(group, 1, ld(group, 1) + d1_0)           noted, if it is the first time
 
-maintainers/compiled/messages.py and its neighbour for groups do the same for any view; this is that
+maintainers/compiled/groups/messages.py and its neighbour for groups do the same for any view; this is that
 with constants put in. A sum of two words is a pair of variables.
 """
 
@@ -20,12 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from joingraph.engines.codegen.link import Linker, number_of, put_lines
-from joingraph.engines.codegen.module_text import HEAD_OF_GROUPS, INSERTS, NOTE, PATHS
-from joingraph.engines.codegen.notes import ALWAYS, add_lines, eight_lines, note_lines
-from joingraph.engines.codegen.paths import Writer
-from joingraph.engines.codegen.prefetch import AheadOfInserts, group_slot
-from joingraph.engines.codegen.sums import (
+from joingraph.engines.codegen.groups.notes import ALWAYS, add_lines, eight_lines, note_lines
+from joingraph.engines.codegen.groups.sums import (
     ONE,
     Sum,
     path_test,
@@ -36,6 +32,10 @@ from joingraph.engines.codegen.sums import (
     write_term,
     write_turned,
 )
+from joingraph.engines.codegen.link import Linker, number_of, put_lines
+from joingraph.engines.codegen.module_text import HEAD_OF_GROUPS, INSERTS, NOTE, PATHS
+from joingraph.engines.codegen.paths import Writer
+from joingraph.engines.codegen.prefetch import AheadOfInserts, group_slot
 from joingraph.graph.compiled.fields import (
     AHEAD_RECORD,
     AHEAD_SLOT,

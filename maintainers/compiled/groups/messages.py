@@ -36,13 +36,13 @@ from joingraph.graph.compiled.machine.kernel import kernel, ld, mul128, small, s
 from joingraph.graph.compiled.memory.reserved import Words
 from joingraph.graph.compiled.prefetch import op_at
 from joingraph.graph.compiled.vertex_table import identity_of, put
-from joingraph.maintainers.compiled.best_values import (
+from joingraph.maintainers.compiled.groups.best_values import (
     change_bags,
     move_values,
     refresh_told,
     save_told,
 )
-from joingraph.maintainers.compiled.groups import (
+from joingraph.maintainers.compiled.groups.group_table import (
     begin_sum,
     count_row,
     end_batch,
@@ -52,8 +52,8 @@ from joingraph.maintainers.compiled.groups import (
     numbered,
     touch,
 )
-from joingraph.maintainers.compiled.long_sums import multiply_float, multiply_wide
-from joingraph.maintainers.compiled.told import (
+from joingraph.maintainers.compiled.groups.long_sums import multiply_float, multiply_wide
+from joingraph.maintainers.compiled.groups.told import (
     add_vector,
     is_met,
     is_without,

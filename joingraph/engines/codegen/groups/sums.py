@@ -1,6 +1,6 @@
 """Sums as the kernels of groups write them: a variable, or a pair of them for 128 bits.
 
-What modes make of them is maintainers/compiled/told.py with constants put in:
+What modes make of them is maintainers/compiled/groups/told.py with constants put in:
 
     what v1 is told by R (opt)    e1_0 = (m + (m == 0))              a row of NULLs is one path
     a row of R comes              now = ld(r1, 2) & LENGTH

@@ -18,7 +18,7 @@ from joingraph.graph.compiled.entries import bound, identity_at, link_of
 from joingraph.graph.compiled.groups.bag_tree import change_word, least
 from joingraph.graph.compiled.machine.kernel import kernel, ld, small, sto
 from joingraph.graph.compiled.vertex_table import identity_of
-from joingraph.maintainers.compiled.bag_rows import read_row
+from joingraph.maintainers.compiled.groups.bag_rows import read_row
 
 
 @small

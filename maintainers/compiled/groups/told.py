@@ -15,8 +15,8 @@ from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.entries import identity_at, length_at, link_of
 from joingraph.graph.compiled.machine.kernel import add128, kernel, ld, mul128, small, sto
 from joingraph.graph.compiled.vertex_table import put
-from joingraph.maintainers.compiled.groups import add_sums, begin_sum, is_zero, touch
-from joingraph.maintainers.compiled.long_sums import multiply_long
+from joingraph.maintainers.compiled.groups.group_table import add_sums, begin_sum, is_zero, touch
+from joingraph.maintainers.compiled.groups.long_sums import multiply_long
 
 
 @small

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from joingraph.engines.codegen.sums import Sum
+from joingraph.engines.codegen.groups.sums import Sum
 from joingraph.graph.compiled.groups.group_layout import GroupLayout
 
 ALWAYS = "True"  # marks are of use: nothing is known of keys

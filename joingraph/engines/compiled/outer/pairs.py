@@ -15,7 +15,7 @@ import numpy as np
 from joingraph.common.errors import DiffError
 from joingraph.engines.compiled.batches import Admitted
 from joingraph.engines.compiled.expire import expired
-from joingraph.engines.compiled.outer import OuterEngine
+from joingraph.engines.compiled.outer.engine import OuterEngine
 from joingraph.engines.contract import Applied, Blocks, Ready
 from joingraph.filters.compiled.rows_to_ops import Feed, Part
 from joingraph.filters.loads import refused_load

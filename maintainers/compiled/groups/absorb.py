@@ -10,7 +10,7 @@ from __future__ import annotations
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.machine.kernel import kernel, ld, sto
 from joingraph.graph.compiled.prefetch import alias_of, op_at
-from joingraph.maintainers.compiled.messages import tell
+from joingraph.maintainers.compiled.groups.messages import tell
 
 
 @kernel

@@ -11,7 +11,7 @@
         gather(st, told, r0)                             v0 may be told on several ways
     list_gathered(st)                                    F's rows there: copied, with the change
 
-What lists the keys of groups is maintainers/compiled/change_lists.py, which does the same as these
+What lists the keys of groups is maintainers/compiled/groups/change_lists.py, which does the same as these
 kernels for any view; a list is long, so a call for each costs little. From T there is one way to
 v0, and nothing to gather.
 """
@@ -21,11 +21,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from joingraph.engines.codegen.groups.sums import Sum, write_added
+from joingraph.engines.codegen.groups.telling import Teller
 from joingraph.engines.codegen.link import Linker
 from joingraph.engines.codegen.module_text import HEAD_OF_LISTS, INSERTS, NOTE, PATHS
 from joingraph.engines.codegen.prefetch import AheadOfInserts
-from joingraph.engines.codegen.sums import Sum, write_added
-from joingraph.engines.codegen.telling import Teller
 from joingraph.graph.compiled.fields import (
     ALIAS_WORDS,
     GROUPS_WORDS,

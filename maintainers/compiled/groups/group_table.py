@@ -17,9 +17,9 @@ from joingraph.graph.compiled.lists import step_of
 from joingraph.graph.compiled.machine.kernel import add128, kernel, ld, small, sto
 from joingraph.graph.compiled.prefetch import op_at
 from joingraph.graph.compiled.vertex_table import drop, identity_of, put
-from joingraph.maintainers.compiled.bags import change_bags_of
-from joingraph.maintainers.compiled.best_values import refresh_group
-from joingraph.maintainers.compiled.long_sums import add_long
+from joingraph.maintainers.compiled.groups.bags import change_bags_of
+from joingraph.maintainers.compiled.groups.best_values import refresh_group
+from joingraph.maintainers.compiled.groups.long_sums import add_long
 
 
 @small

@@ -31,9 +31,9 @@ from joingraph.graph.compiled.entries import (
 from joingraph.graph.compiled.lists import step_of
 from joingraph.graph.compiled.machine.kernel import copy8, kernel, ld, small, sto
 from joingraph.graph.compiled.prefetch import op_at
-from joingraph.maintainers.compiled.groups import add_sums
-from joingraph.maintainers.compiled.messages import bind_row, brought, met, rows_at
-from joingraph.maintainers.compiled.told import add_vector, message_at
+from joingraph.maintainers.compiled.groups.group_table import add_sums
+from joingraph.maintainers.compiled.groups.messages import bind_row, brought, met, rows_at
+from joingraph.maintainers.compiled.groups.told import add_vector, message_at
 
 SHORT = 4  # lists below this length are copied row by row
 

@@ -14,7 +14,7 @@ from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.groups.bag_nodes import B_KEY, B_WORDS, move_words
 from joingraph.graph.compiled.groups.bag_tree import at_rank, change, least, rank
 from joingraph.graph.compiled.machine.kernel import add128, kernel, ld, mul128, small, sto
-from joingraph.maintainers.compiled.bag_rows import read_row
+from joingraph.maintainers.compiled.groups.bag_rows import read_row
 
 
 @kernel

@@ -1,0 +1,1 @@
+"""Writes the kernels of views that group."""

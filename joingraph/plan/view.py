@@ -84,8 +84,8 @@ class View:
 
         There are none for groups that are made of the rows of outer joins, EXISTS or IN.
         """
-        show = import_module("joingraph.engines.codegen.show")  # its room stands above this one
-        found: dict[str, str] = show.kernels_of(self.plan, self.definition.grouping)
+        kernels = import_module("joingraph.engines.codegen.kernels")  # above this room
+        found: dict[str, str] = kernels.kernels_of(self.plan, self.definition.grouping)
         return found
 
     def to_mermaid(self) -> str:

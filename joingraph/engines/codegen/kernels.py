@@ -9,12 +9,15 @@ around   emits the rows around a value whose seat flips         of a seat that h
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from joingraph.engines.codegen.link import Linker
 from joingraph.engines.codegen.missing import OuterWriter
 from joingraph.engines.codegen.module_text import AHEADS, INSERTS, PATHS
 from joingraph.engines.codegen.paths import Writer
 from joingraph.engines.codegen.prefetch import AheadOfAny, AheadOfInserts
+from joingraph.engines.codegen.telling import write_telling, write_telling_inserts
+from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.fields import (
     A_AHEAD,
     A_INSERT,
@@ -27,8 +30,12 @@ from joingraph.graph.compiled.fields import (
     REQ,
     SEMI,
 )
-from joingraph.graph.compiled.layout import Around, Layout
+from joingraph.graph.compiled.groups.group_layout import GroupLayout
+from joingraph.graph.compiled.layout import Around, Layout, lay_out
+from joingraph.plan.groups.messages import messages_of
+from joingraph.plan.model import Plan
 from joingraph.plan.program import Enter, Step, Weigh
+from joingraph.sql.definition import Grouping
 
 MAX_LOOPS = 12  # CPython takes 20 nested blocks; beyond ten hops the odometer is as fast
 NO_ALIAS = -1  # of a walk that starts at a value
@@ -196,3 +203,35 @@ KERNELS = {
 }
 # Those of a seat that flips: of a mark, as it is told before and after.
 AROUNDS = {True: L_PLUG, None: L_PLUG, False: L_PLUG_NOT}
+
+
+def kernels_of(plan: Plan, grouping: Grouping | None) -> dict[str, str]:
+    """Write the kernels of every alias that has some, by "alias: kernel"."""
+    messages = None if grouping is None else messages_of(plan, grouping)
+    if messages is None and grouping is not None and not plan.is_inner:
+        return {}
+    layout = lay_out(plan, exact=True)
+    writers = {name: partial(write, layout) for name, (_, write) in KERNELS.items()}
+    if messages is not None:
+        layout = lay_out(plan, exact=True, numbered=messages.numbered)
+        groups = GroupLayout(plan, layout, messages)
+        if not groups.is_written:
+            return {}
+        writers = {
+            "insert": partial(write_telling_inserts, groups),
+            "tell": partial(write_telling, groups),
+            "ahead": partial(write_ahead, layout),
+        }
+    found = {
+        f"{alias.name}: {name}": write(f.EXACT, alias.index)
+        for alias in plan.aliases
+        if has_plug(layout, alias.index)
+        for name, write in writers.items()
+        if not (alias.is_silent and name == "paths")
+    }
+    for around in layout.arounds if messages is None else ():
+        if has_around(layout, around):
+            told = {True: ", told TRUE", False: ", told FALSE", None: ""}[around.told]
+            name = f"{plan.aliases[around.alias].name}: around{told}"
+            found[name] = write_around(layout, f.EXACT, around)
+    return found

@@ -3,7 +3,7 @@
 docstring | HEAD | PATHS, INSERTS or AHEADS | the lines that paths.py writes
 """
 
-IMPORTS = """from joingraph.engines.compiled.flips import emit_flips
+IMPORTS = """from joingraph.engines.compiled.maintain import emit_flips
 from joingraph.graph.compiled.fields import (
     A_LINKS,
     A_RECORDS,

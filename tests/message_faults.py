@@ -85,7 +85,9 @@ FAULTS = (
           "    add_sums(states, vector, ld(gd, f.G_SIZES), ld(gd, f.G_PARTS))\n",
           "    add_sums(states, vector, ld(gd, f.G_SIZES), ld(gd, f.G_PARTS))\n"
           "    note = 0 if quiet else noted(st, gd, record, states)\n"),
-    Fault("notes have one serial number", group_table, "sto(gd, f.G_SERIAL, following + 1)", "pass"),
+    Fault(
+        "notes have one serial number", group_table, "sto(gd, f.G_SERIAL, following + 1)", "pass"
+    ),
     Fault("the first note is written anew", group_table, "serial >= ld(gd, f.G_FIRST)",
           "serial > ld(gd, f.G_FIRST)"),
     Fault("a group with rows is freed", group_table, "is_empty = ld(rows, 0) == 0 and is_zero",
@@ -102,7 +104,9 @@ FAULTS = (
     Fault("a base diff goes on in the next batch", group_table, "sto(gd, f.G_DIFF, -1)", "pass"),
     Fault("both zeros are two groups", group_table, "value == f.NEGATIVE_ZERO_64", "False"),
     Fault("high words are not added", group_table, "ld(vector + place, 1))", "0)"),
-    Fault("best values of groups are not kept up", group_table, "if ld(gd, f.G_BESTS):", "if False:"),
+    Fault(
+        "best values of groups are not kept up", group_table, "if ld(gd, f.G_BESTS):", "if False:"
+    ),
     Fault("MIN takes NULL", best_values, "        if ld(value, 0):", "        if True:"),
     Fault("a value that moves stays", best_values, "and ld(best, f.C_TELL) == via", "and False"),
     Fault("a row that comes was there", best_values, "was, now = flip <= 0 and", "was, now ="),

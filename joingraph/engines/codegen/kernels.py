@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from joingraph.engines.codegen.groups.telling import write_telling, write_telling_inserts
 from joingraph.engines.codegen.link import Linker
 from joingraph.engines.codegen.missing import OuterWriter
 from joingraph.engines.codegen.module_text import AHEADS, INSERTS, PATHS
 from joingraph.engines.codegen.paths import Writer
 from joingraph.engines.codegen.prefetch import AheadOfAny, AheadOfInserts
-from joingraph.engines.codegen.telling import write_telling, write_telling_inserts
 from joingraph.graph.compiled import fields as f
 from joingraph.graph.compiled.fields import (
     A_AHEAD,

@@ -11,9 +11,9 @@
         gather(st, told, r0)                             v0 may be told on several ways
     list_gathered(st)                                    F's rows there: copied, with the change
 
-What lists the keys of groups is maintainers/compiled/groups/change_lists.py, which does the same as these
-kernels for any view; a list is long, so a call for each costs little. From T there is one way to
-v0, and nothing to gather.
+What lists the keys of groups is maintainers/compiled/groups/change_lists.py, which does the same as
+these kernels for any view; a list is long, so a call for each costs little. From T there is one way
+to v0, and nothing to gather.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@
             group = table + ld(b0 + s0, at_0) * 32
             sto(group, 1, ld(group, 1) + d1_0)           noted, if it is the first time
 
-maintainers/compiled/groups/messages.py and its neighbour for groups do the same for any view; this is that
+maintainers/compiled/groups/messages.py and its neighbours do the same for any view; this is that
 with constants put in. A sum of two words is a pair of variables.
 """
 

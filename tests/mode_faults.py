@@ -13,8 +13,7 @@ from collections.abc import Callable
 from functools import partial
 
 import joingraph as jg
-from joingraph.engines.codegen import paths
-from joingraph.engines.codegen.groups import sums, telling
+from joingraph.engines.codegen.groups import sums
 from joingraph.generators.compiled.groups import group_table
 from joingraph.graph.compiled import live_flags
 from joingraph.graph.compiled.groups import group_memory
@@ -67,13 +66,6 @@ FAULTS = (
     Fault("rows around a flip are told, too", live_flags, "ld(st, f.GROUPS) == 0 and", "True and"),
     Fault("a kernel knows no row of NULLs", sums, 'f"({found.low} + {is_none})"', "found.low"),
     Fault("a kernel turns no sign", sums, "'anti': 'flip'", "'anti': '-flip'"),
-    Fault("a kernel stops at sums alone", sums,
-          "if side != teller and tells[side].mode", "if tells[side].mode"),
-    Fault("a kernel stops at rows of NULLs", sums, ' and tells[side].mode != "opt"', ""),
-    Fault("a kernel takes a row that goes for one that stays", telling,
-          'f" + ({change[0].low} >> 63)"', '""'),
-    Fault("a kernel takes what is not there for what is", paths,
-          "{'!=' if seat.mode == ANTI else '=='}", "=="),
 )  # fmt: skip
 
 

@@ -161,3 +161,19 @@ def test_what_no_join_vertex_can_hold_is_refused_with_its_remedy(name: str) -> N
     sql, why = REFUSED[name]
     with pytest.raises(ViewError, match=f"(?is){why}"):
         Judged(sql)
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_groups_that_a_delete_brings_are_bounded(engine: str) -> None:
+    view = jg.View(
+        "SELECT g, COUNT(*) AS n FROM a"
+        " WHERE NOT EXISTS (SELECT 1 FROM c WHERE c.x = a.k) GROUP BY g",
+        {"a": "CREATE TABLE a (g INT, k INT)", "c": "CREATE TABLE c (x INT)"},
+    )
+    graph = jg.JoinGraph(view, engine=engine)
+    graph.load({"a": [(i, i) for i in range(5)], "c": [(i,) for i in range(5)]})
+    batch = [("delete", "c", [(i,) for i in range(5)])]
+    assert graph.fanout(batch)[0] >= 5
+    graph.max_view_diffs = 2
+    with pytest.raises(jg.LimitError, match="max_view_diffs"):
+        graph.apply(batch)

@@ -221,13 +221,17 @@ class GroupingEngine:
         """Bound the rows of a batch's view diffs: two for each group that a base diff touches.
 
         It touches one for each joined row at the most, and none but those that are there if it
-        only takes rows away.
+        only takes joined rows away: by inner joins deletes do.
         """
         rows, _, refused = self.rows.fanout(entries, skip=skip)
-        touched = rows
+        touched, known = rows, self.known_groups()
+        is_inner, only_takes = (
+            self.grouping.joined.tree is None,
+            all(e.post is None for e in entries),
+        )
         if self.grouping.is_whole:
             touched = min(rows, sum(each.length for each in entries))
-        elif (known := self.known_groups()) is not None and all(e.post is None for e in entries):
+        elif is_inner and only_takes and known is not None:
             touched = min(rows, known * sum(each.length for each in entries))
         return 2 * touched, rows == 0, refused
 
